@@ -1,0 +1,109 @@
+/* Diagnostics: an error's text is made at once, while its source is at hand. */
+#include "sim/base/diag.h"
+#include "sim/base/vec.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { LONGEST_LINE = 160, LONGEST_TEXT = 4096 };
+
+struct Diag {
+  Arena *arena;
+  Str error;
+  Vec(Str) notes;
+};
+
+Diag *diag_new(void) {
+  Arena *arena = arena_new();
+  Diag *diag = ARENA_NEW(arena, Diag);
+  diag->arena = arena;
+  return diag;
+}
+
+void diag_free(Diag *diag) {
+  if (diag != NULL) arena_free(diag->arena);
+}
+
+void place_line_column(Place at, uint32_t *line, uint32_t *column) {
+  Str text = at.source->text;
+  size_t offset = at.offset < text.n ? at.offset : text.n, start = 0;
+  *line = 1;
+  for (size_t i = 0; i < offset; i++) {
+    if (text.at[i] != '\n') continue;
+    ++*line;
+    start = i + 1;
+  }
+  *column = (uint32_t)(offset - start) + 1;
+}
+
+/* The source line with a caret under the place; a long line is shown around the caret only. */
+static void add_excerpt(StrBuf *buf, Place at, uint32_t column) {
+  Str text = at.source->text;
+  size_t offset = at.offset < text.n ? at.offset : text.n;
+  size_t start = offset - (column - 1), stop = offset;
+  while (stop < text.n && text.at[stop] != '\n') stop++;
+  if (offset - start > LONGEST_LINE / 2) start = offset - LONGEST_LINE / 2;
+  if (stop - start > LONGEST_LINE) stop = start + LONGEST_LINE;
+  buf_add(buf, STR("  "));
+  for (size_t i = start; i < stop; i++) buf_char(buf, (unsigned char)text.at[i] < ' ' ? ' ' : text.at[i]);
+  buf_add(buf, STR("\n  "));
+  for (size_t i = start; i < offset; i++) buf_char(buf, ' ');
+  buf_add(buf, STR("^\n"));
+}
+
+static void add_place(StrBuf *buf, Place at) {
+  if (at.source == NULL) {
+    buf_add(buf, STR("podsim: "));
+    return;
+  }
+  uint32_t line, column;
+  place_line_column(at, &line, &column);
+  buf_printf(buf, "%.*s:%u:%u: ", STR_ARG(at.source->name), line, column);
+}
+
+Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const char *format, ...) {
+  if (diag->error.n != 0) return status;
+  char message[LONGEST_TEXT];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  StrBuf buf = {.arena = diag->arena};
+  add_place(&buf, at);
+  buf_printf(&buf, "error: %s\n", message);
+  if (at.source != NULL) {
+    uint32_t line, column;
+    place_line_column(at, &line, &column);
+    add_excerpt(&buf, at, column);
+  }
+  if (hint != NULL) buf_printf(&buf, "hint: %s\n", hint);
+  diag->error = buf_str(&buf);
+  return status;
+}
+
+void diag_note(Diag *diag, Place at, const char *format, ...) {
+  char message[LONGEST_TEXT];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(message, sizeof message, format, args);
+  va_end(args);
+  StrBuf buf = {.arena = diag->arena};
+  add_place(&buf, at);
+  buf_printf(&buf, "note: %s", message);
+  Str note = buf_str(&buf);
+  for (uint32_t i = 0; i < diag->notes.n; i++) {
+    if (str_eq(diag->notes.at[i], note)) return;
+  }
+  VEC_PUSH(diag->arena, &diag->notes, note);
+}
+
+Str diag_error_text(const Diag *diag) {
+  return diag->error;
+}
+
+Str diag_notes_text(const Diag *diag) {
+  StrBuf buf = {.arena = diag->arena};
+  for (uint32_t i = 0; i < diag->notes.n; i++) buf_printf(&buf, "%.*s\n", STR_ARG(diag->notes.at[i]));
+  return buf_str(&buf);
+}

@@ -1,0 +1,158 @@
+/* Strings as slices, and text built in an arena. */
+#include "sim/base/str.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+Str str_of(const char *terminated) {
+  return (Str){terminated, strlen(terminated)};
+}
+
+bool str_eq(Str a, Str b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n) == 0);
+}
+
+bool str_is(Str a, const char *terminated) {
+  return str_eq(a, str_of(terminated));
+}
+
+bool str_starts(Str a, const char *prefix) {
+  size_t n = strlen(prefix);
+  return a.n >= n && memcmp(a.at, prefix, n) == 0;
+}
+
+int str_cmp(Str a, Str b) {
+  size_t n = a.n < b.n ? a.n : b.n;
+  int order = n == 0 ? 0 : memcmp(a.at, b.at, n);
+  return order != 0 ? order : (a.n > b.n) - (a.n < b.n);
+}
+
+size_t str_find(Str a, char c) {
+  const char *found = a.n == 0 ? NULL : memchr(a.at, c, a.n);
+  return found == NULL ? a.n : (size_t)(found - a.at);
+}
+
+Str str_sub(Str a, size_t start, size_t stop) {
+  if (stop > a.n) stop = a.n;
+  if (start > stop) start = stop;
+  return (Str){a.at + start, stop - start};
+}
+
+static bool blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+Str str_trim(Str a) {
+  while (a.n > 0 && blank(a.at[0])) a = str_sub(a, 1, a.n);
+  while (a.n > 0 && blank(a.at[a.n - 1])) a.n--;
+  return a;
+}
+
+Str str_copy(Arena *arena, Str a) {
+  char *bytes = arena_alloc(arena, a.n + 1);
+  if (a.n != 0) memcpy(bytes, a.at, a.n);
+  return (Str){bytes, a.n};
+}
+
+const char *str_terminated(Arena *arena, Str a) {
+  return str_copy(arena, a).at;
+}
+
+Str str_printf(Arena *arena, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  char *bytes = arena_alloc(arena, (size_t)n + 1);
+  va_start(args, format);
+  vsnprintf(bytes, (size_t)n + 1, format, args);
+  va_end(args);
+  return (Str){bytes, (size_t)n};
+}
+
+bool str_to_int(Str a, int64_t *value) {
+  char digits[24];
+  if (a.n == 0 || a.n >= sizeof digits || blank(a.at[0])) return false;
+  memcpy(digits, a.at, a.n);
+  digits[a.n] = 0;
+  char *end;
+  errno = 0;
+  long long parsed = strtoll(digits, &end, 10);
+  *value = parsed;
+  return errno == 0 && end == digits + a.n;
+}
+
+/* Levenshtein distance by one row of the table; names are short. */
+static size_t distance(Str a, Str b) {
+  enum { LONGEST = 64 };
+  size_t row[LONGEST + 1];
+  if (a.n > LONGEST || b.n > LONGEST) return LONGEST;
+  for (size_t j = 0; j <= b.n; j++) row[j] = j;
+  for (size_t i = 1; i <= a.n; i++) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.n; j++) {
+      size_t best = diagonal + (a.at[i - 1] != b.at[j - 1]);
+      diagonal = row[j];
+      if (row[j] + 1 < best) best = row[j] + 1;
+      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
+      row[j] = best;
+    }
+  }
+  return row[b.n];
+}
+
+const char *str_nearest(Str a, const char *const *names, size_t n) {
+  const char *nearest = NULL;
+  size_t best = a.n / 3 + 2;
+  for (size_t i = 0; i < n; i++) {
+    size_t far = distance(a, str_of(names[i]));
+    if (far < best) {
+      best = far;
+      nearest = names[i];
+    }
+  }
+  return nearest;
+}
+
+static void reserve(StrBuf *buf, size_t more) {
+  if (buf->cap - buf->n > more) return;
+  size_t cap = buf->cap == 0 ? 256 : buf->cap * 2;
+  while (cap - buf->n <= more) cap *= 2;
+  char *at = arena_alloc(buf->arena, cap);
+  if (buf->n != 0) memcpy(at, buf->at, buf->n);
+  buf->at = at;
+  buf->cap = cap;
+}
+
+void buf_add(StrBuf *buf, Str s) {
+  if (s.n == 0) return;
+  reserve(buf, s.n);
+  memcpy(buf->at + buf->n, s.at, s.n);
+  buf->n += s.n;
+}
+
+void buf_char(StrBuf *buf, char c) {
+  buf_add(buf, (Str){&c, 1});
+}
+
+void buf_printf(StrBuf *buf, const char *format, ...) {
+  va_list args;
+  va_start(args, format);
+  int n = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  reserve(buf, (size_t)n);
+  va_start(args, format);
+  vsnprintf(buf->at + buf->n, (size_t)n + 1, format, args);
+  va_end(args);
+  buf->n += (size_t)n;
+}
+
+Str buf_str(StrBuf *buf) {
+  reserve(buf, 0);
+  buf->at[buf->n] = 0;
+  return (Str){buf->at, buf->n};
+}

@@ -1,0 +1,61 @@
+/* A pod as its INI file describes it: chips on a torus or mesh of one to three axes, and what they are made
+ * of. Every key with its unit, default and source stands in config.def. Plain data; owned by the arena it was
+ * read in. */
+#pragma once
+
+#include "sim/base/diag.h"
+#include "sim/base/vec.h"
+
+enum { POD_AXES = 3 };
+
+typedef struct {
+  Str generation;
+  uint32_t n_axes;
+  int64_t shape[POD_AXES]; /* as written, unused ones 1 */
+  bool wrap[POD_AXES];
+  uint32_t n_chips;
+
+  /* [chip] a TensorCore's compute */
+  int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
+  double clock_hz;
+  int64_t vpu_lanes, vpu_sublanes, vpu_alus;
+  double peak_flops; /* bf16, per second */
+
+  /* [hbm], [vmem] */
+  int64_t hbm_bytes, hbm_usable_bytes;
+  double hbm_bw_Bps;
+  int64_t vmem_bytes;
+  double vmem_bw_Bps;
+
+  /* [ici] a link, one way */
+  double ici_bw_Bps, ici_efficiency;
+  int64_t ici_lat_ps; /* a hop */
+  bool ici_ideal;     /* no hop latency, no protocol cost, efficiency 1 */
+
+  /* [run] */
+  int64_t numbers_limit; /* elements times ops above which --numbers auto computes no values */
+
+  Str mesh_layout; /* [mesh] layout: `auto` or e.g. `data:x,model:y` */
+} Pod;
+
+/* One key as it took effect, for `podsim config`. */
+typedef struct {
+  Str key;    /* "ici.bandwidth" */
+  Str value;  /* with its unit, as it may be written in a file */
+  Str origin; /* "default", "v5e", the file and line, or "--set" */
+  Str source; /* of config.def */
+} ConfigEntry;
+
+typedef struct {
+  Pod pod;
+  Vec(ConfigEntry) entries;
+} Config;
+
+/* Reads a pod from a file, then applies `sets` ("ici.bandwidth=90GB/s"). Unknown sections and keys are
+ * refused with the nearest name. */
+Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
+                   Diag *diag);
+
+/* Chip <-> coordinates: row-major over shape, last axis fastest. */
+void pod_coordinates(const Pod *pod, uint32_t chip, int64_t coordinates[POD_AXES]);
+uint32_t pod_chip(const Pod *pod, const int64_t coordinates[POD_AXES]);

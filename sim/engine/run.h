@@ -1,0 +1,60 @@
+/* Execution: a schedule run on the simulated pod, every chip its own program counter, collectives as kernels
+ * on remote DMA. In: pod, schedule, values through a table of callbacks. Out: events in the ledger, the
+ * entry's outputs, a chip each. One run a process: SimGrid cannot be started twice, so further runs are
+ * forked. */
+#pragma once
+
+#include "sim/config/pod.h"
+#include "sim/ledger/ledger.h"
+#include "sim/schedule/schedule.h"
+
+/* A value of the program on one chip. Opaque to the engine, counted by the table below. */
+typedef void Value;
+
+/* What the engine asks of the numbers. Values may be unknown (numbers off): then bytes() is NULL and
+ * integer() false. evaluate() and combine() are called from worker threads, several at once; the rest from
+ * the engine's own thread. */
+typedef struct {
+  void *self;
+  Value *(*retain)(void *self, Value *value);
+  void (*release)(void *self, Value *value);
+  /* Entry parameter `number` of a chip's device; gives a reference. */
+  Value *(*parameter)(void *self, uint32_t chip, uint32_t number);
+  /* Any op but control flow, collectives and parameters; gives a reference. Borrows the operands. */
+  Status (*evaluate)(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
+                     Value **result);
+  /* A new array for a collective's result. */
+  Value *(*array)(void *self, const Shape *shape, bool known);
+  /* Bytes of an array: to read, and (of one from array()) to write. */
+  unsigned char *(*bytes)(void *self, Value *value);
+  /* into[i] = comp(into[i], from[i]). */
+  Status (*combine)(void *self, uint32_t comp, DType dtype, void *into, const void *from, int64_t n);
+  Value *(*tuple)(void *self, Value *const *parts, uint32_t n); /* borrows the parts */
+  Value *(*part)(void *self, Value *tuple, uint32_t index);     /* gives a reference */
+  bool (*integer)(void *self, Value *value, int64_t *integer);
+} ValueOps;
+
+typedef struct {
+  Str name;
+  int64_t number;
+} NamedNumber;
+
+typedef struct {
+  const ValueOps *values;              /* NULL: no values at all, loops by their known trips */
+  const NamedNumber *trips, *branches; /* --trip, --branch */
+  uint32_t n_trips, n_branches;
+  bool jitter;
+  uint64_t jitter_seed;
+  int64_t break_wait, break_dma; /* the Nth is skipped, from 1; 0 none */
+  uint32_t workers;              /* threads for values; 0: as many as processors */
+} RunOptions;
+
+typedef struct {
+  int64_t end_ps;
+  int64_t *chip_end_ps;
+  Value **outputs; /* a chip each, given */
+} RunResult;
+
+/* Device d runs on chip d. The ledger gets every event. STATUS_DEADLOCK says who waits for what. */
+Status schedule_run(const Pod *pod, const Schedule *schedule, const RunOptions *options, Ledger *ledger,
+                    RunResult *result, Diag *diag);

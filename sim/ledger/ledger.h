@@ -1,0 +1,80 @@
+/* The ledger: the one record of a run. The engine appends events; summary, CSV, trace and metrics are folds
+ * over it, and so cannot disagree. Times are integer picoseconds from the start of the run. Owns its memory;
+ * names are copied once each. */
+#pragma once
+
+#include "sim/base/str.h"
+#include "sim/base/vec.h"
+
+typedef enum {
+  EVENT_COMPUTE,
+  EVENT_COLLECTIVE,
+  EVENT_DMA,
+  EVENT_LINK,
+  EVENT_WAIT,
+  EVENT_HOST,
+  EVENT_KINDS
+} EventKind;
+
+const char *event_kind_text(EventKind kind);
+
+/* Where on a chip something happens. Events of one (chip, track, lane) never overlap. */
+typedef enum {
+  TRACK_CORE,  /* "XLA Ops": what the TensorCore runs, in order */
+  TRACK_ASYNC, /* "Async XLA Ops": collectives in flight */
+  TRACK_DMA,   /* "DMA": remote transfers, on the sender */
+  TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `link` says which */
+  TRACK_HOST,
+  TRACKS
+} Track;
+
+typedef struct {
+  EventKind kind;
+  Track track;
+  uint32_t chip;
+  uint32_t
+      lane; /* of the track; for links 2*axis + (1 where downwards), plus 6 for each flow that shares it */
+  uint32_t name; /* index into names: the instruction (with its trip where in a loop), or the transfer */
+  uint32_t op;   /* index into ops of what it belongs to, NO_OP where none */
+  uint32_t peer; /* chip at the other end, NO_PEER where none */
+  uint32_t flow; /* same number on the send, link and wait events of one transfer, 0 where none */
+  int64_t start_ps, duration_ps;
+  int64_t bytes, flops;
+} Event;
+
+#define NO_OP   UINT32_MAX
+#define NO_PEER UINT32_MAX
+
+/* What an instruction of the partitioned program is, once for all its events. */
+typedef struct {
+  Str name, category, shape, op_name, source; /* source "file:line" or empty */
+  Str collective;                             /* kind of a collective, else empty */
+  Str algorithm;                              /* which kernel ran it: "ring 4 both ways", else empty */
+  Str axes;                                   /* mesh axes it runs over, e.g. data,model */
+  Str because;                                /* why the collective is there */
+  Str bound;
+  int64_t bytes_payload; /* of a collective, a chip, one execution */
+  double ideal_seconds;  /* of one execution */
+} LedgerOp;
+
+typedef struct Ledger Ledger;
+struct Ledger {
+  Arena *arena;
+  StrBuf *scratch;
+  uint32_t n_chips;
+  int64_t chip_coordinates[3]; /* the pod's shape, for x,y,z */
+  uint32_t n_axes;
+  Event *events; /* in the order they were appended */
+  size_t n_events, cap_events;
+  Vec(Str) names;
+  Vec(LedgerOp) ops;
+  int64_t end_ps;
+};
+
+Ledger *ledger_new(uint32_t n_chips, const int64_t *pod_shape, uint32_t n_axes);
+void ledger_free(Ledger *ledger);
+uint32_t ledger_name(Ledger *ledger, Str name);
+uint32_t ledger_op(Ledger *ledger, const LedgerOp *op); /* texts are copied */
+void ledger_add(Ledger *ledger, Event event);
+/* Sorts events by (start, longer first, chip, track, lane, order of appending); call once at the end. */
+void ledger_finish(Ledger *ledger);

@@ -1,0 +1,32 @@
+/* The partitioner: from a flattened module and the shardings of its values to one device's program, with the
+ * collectives put in. Each op states the factor shardings it can compute with; between what is there and what
+ * is wanted stands reshard(). Parameters and root keep their order; `sharding=` is written on every entry
+ * parameter and on the root, so that the text reads back. */
+#pragma once
+
+#include "sim/shard/propagate.h"
+
+/* Why a collective is in the program: the value that was there, the one that was wanted, in the words of the
+ * user's program. */
+typedef struct {
+  uint32_t comp, instr; /* of the partitioned module */
+  Str because;          /* e.g. `dot.3 contracts "model"`, `reshard x from P('data') to P()` */
+  Origin origin;
+} CollectiveReason;
+
+typedef struct {
+  Module *module; /* num_partitions devices; its own arena */
+  const Mesh *mesh;
+  const Sharding **params, **outputs; /* live in the arena of the module */
+  uint32_t n_params, n_outputs;
+  const Shape **global_params, **global_outputs; /* the unpartitioned shapes */
+  Vec(CollectiveReason) reasons;
+} Partitioned;
+
+Status module_partition(const Module *flat, const Shardings *shardings, Partitioned **partitioned,
+                        Diag *diag);
+/* A program that came partitioned, told by specs how its parameters and outputs lie; `module` stays the
+ * caller's. */
+Status partitioned_adopt(const Module *module, const ShardOptions *options, Partitioned **partitioned,
+                         Diag *diag);
+void partitioned_free(Partitioned *partitioned);

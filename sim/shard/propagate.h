@@ -1,0 +1,44 @@
+/* Propagation: from the shardings that the program carries to one for every value, as Shardy does it: factor
+ * rules per op, op priorities, the aggressive strategy. In: a flattened module. Out: tables beside it; the
+ * module is not changed. */
+#pragma once
+
+#include "sim/shard/sharding.h"
+
+/* What the user overrides on the command line. */
+typedef struct {
+  Str name; /* "arg0", "out1", or an instruction's name */
+  Str spec; /* P("data", None) */
+} SpecOverride;
+
+typedef struct {
+  const Mesh *mesh; /* --mesh; NULL: the program's own */
+  const SpecOverride *specs;
+  uint32_t n_specs;
+  uint32_t n_devices; /* of the pod */
+} ShardOptions;
+
+/* Shardings of a value: one a leaf of its (tuple) shape, in order; n == 0 for tokens. */
+typedef struct {
+  const Sharding **at;
+  uint32_t n;
+} ValueSharding;
+
+/* For instruction i of computation c: values[c][i]. Scalars inside reduction computations have n == 0. Shapes
+ * inside a manual region are local over the region's axes; shardings there speak of the remaining axes only.
+ */
+typedef struct {
+  Arena *arena;
+  const Mesh *mesh; /* the mesh that all shardings are over */
+  ValueSharding **values;
+  /* Of the entry: what each parameter and each output leaf has after all (outputs by sharding_divisible()
+   * where inferred). */
+  const Sharding **params, **outputs;
+  uint32_t n_params, n_outputs;
+  /* Where the sharding of each value came from, for `show`: an instruction of the same computation, or NO_ID
+   * for itself. */
+  uint32_t **because;
+} Shardings;
+
+Status module_propagate(const Module *flat, const ShardOptions *options, Shardings **shardings, Diag *diag);
+void shardings_free(Shardings *shardings);
