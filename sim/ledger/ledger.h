@@ -3,7 +3,7 @@
  * names are copied once each. */
 #pragma once
 
-#include "sim/base/str.h"
+#include "sim/base/map.h"
 #include "sim/base/vec.h"
 
 typedef enum {
@@ -23,7 +23,7 @@ typedef enum {
   TRACK_CORE,  /* "XLA Ops": what the TensorCore runs, in order */
   TRACK_ASYNC, /* "Async XLA Ops": collectives in flight */
   TRACK_DMA,   /* "DMA": remote transfers, on the sender */
-  TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `link` says which */
+  TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `lane` says which */
   TRACK_HOST,
   TRACKS
 } Track;
@@ -32,8 +32,7 @@ typedef struct {
   EventKind kind;
   Track track;
   uint32_t chip;
-  uint32_t
-      lane; /* of the track; for links 2*axis + (1 where downwards), plus 6 for each flow that shares it */
+  uint32_t lane; /* of the track; for links 2*axis + (1 where downwards), plus 6 for each flow beside it */
   uint32_t name; /* index into names: the instruction (with its trip where in a loop), or the transfer */
   uint32_t op;   /* index into ops of what it belongs to, NO_OP where none */
   uint32_t peer; /* chip at the other end, NO_PEER where none */
@@ -57,24 +56,26 @@ typedef struct {
   double ideal_seconds;  /* of one execution */
 } LedgerOp;
 
-typedef struct Ledger Ledger;
-struct Ledger {
+typedef struct {
   Arena *arena;
-  StrBuf *scratch;
+  StrMap *name_index; /* of names */
   uint32_t n_chips;
-  int64_t chip_coordinates[3]; /* the pod's shape, for x,y,z */
+  int64_t pod_shape[3]; /* unused axes 1; a chip's x, y, z are its coordinates in it, last axis fastest */
   uint32_t n_axes;
-  Event *events; /* in the order they were appended */
+  Event *events; /* in the order they were appended; after ledger_finish() in order of time */
   size_t n_events, cap_events;
   Vec(Str) names;
   Vec(LedgerOp) ops;
-  int64_t end_ps;
-};
+  int64_t end_ps; /* the last end of an event */
+} Ledger;
 
+/* An empty ledger of a pod of 1 to 3 axes; the caller frees it with ledger_free(). */
 Ledger *ledger_new(uint32_t n_chips, const int64_t *pod_shape, uint32_t n_axes);
 void ledger_free(Ledger *ledger);
+/* The index of a name, the same for the same text. */
 uint32_t ledger_name(Ledger *ledger, Str name);
-uint32_t ledger_op(Ledger *ledger, const LedgerOp *op); /* texts are copied */
+/* The index of a new op; its texts are copied. */
+uint32_t ledger_op(Ledger *ledger, const LedgerOp *op);
 void ledger_add(Ledger *ledger, Event event);
 /* Sorts events by (start, longer first, chip, track, lane, order of appending); call once at the end. */
 void ledger_finish(Ledger *ledger);
