@@ -6,7 +6,7 @@
 #include "sim/base/diag.h"
 #include "sim/base/vec.h"
 
-enum { POD_AXES = 3 };
+enum { POD_AXES = 3, POD_CHIPS = 65536 };
 
 typedef struct {
   Str generation;
@@ -19,10 +19,12 @@ typedef struct {
   int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
   double clock_hz;
   int64_t vpu_lanes, vpu_sublanes, vpu_alus;
-  double peak_flops; /* bf16, per second */
+  int64_t divide_ops, transcendental_ops; /* vector operations of one such function */
+  double peak_flops;                      /* bf16, per second */
 
   /* [hbm], [vmem] */
   int64_t hbm_bytes, hbm_usable_bytes;
+  double hbm_usable; /* the part of it */
   double hbm_bw_Bps;
   int64_t vmem_bytes;
   double vmem_bw_Bps;
@@ -32,6 +34,12 @@ typedef struct {
   int64_t ici_lat_ps; /* a hop */
   bool ici_ideal;     /* no hop latency, no protocol cost, efficiency 1 */
 
+  /* [dcn] a chip, one way; [host] PCIe, a chip, one way */
+  double dcn_bw_Bps;
+  int64_t dcn_lat_ps;
+  double host_bw_Bps;
+  int64_t host_chips;
+
   /* [run] */
   int64_t numbers_limit; /* elements times ops above which --numbers auto computes no values */
 
@@ -40,19 +48,21 @@ typedef struct {
 
 /* One key as it took effect, for `podsim config`. */
 typedef struct {
-  Str key;    /* "ici.bandwidth" */
-  Str value;  /* with its unit, as it may be written in a file */
-  Str origin; /* "default", "v5e", the file and line, or "--set" */
-  Str source; /* of config.def */
+  Str key;     /* "ici.bandwidth" */
+  Str value;   /* with its unit, as it may be written in a file */
+  Str origin;  /* "default", "v5e", the file and line, or "--set" */
+  Str source;  /* who says so: of config.def or generation.def, or the comment behind the key in the file */
+  Str meaning; /* what the key is */
 } ConfigEntry;
 
 typedef struct {
   Pod pod;
-  Vec(ConfigEntry) entries;
+  Vec(ConfigEntry) entries; /* every key, in the order of config.def */
 } Config;
 
-/* Reads a pod from a file, then applies `sets` ("ici.bandwidth=90GB/s"). Unknown sections and keys are
- * refused with the nearest name. */
+/* Reads a pod from a file, then applies `sets` ("ici.bandwidth=90GB/s"; of several for one key the last).
+ * STATUS_INVALID with the place and a hint for a file that cannot be read, unknown sections and keys, values
+ * that do not read as their unit, and shapes that are no pod. All of `config` lives in `arena`. */
 Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
                    Diag *diag);
 

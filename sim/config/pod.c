@@ -1,0 +1,17 @@
+/* Where a chip lies on the torus. */
+#include "sim/config/pod.h"
+
+void pod_coordinates(const Pod *pod, uint32_t chip, int64_t coordinates[POD_AXES]) {
+  int64_t rest = chip;
+  for (uint32_t axis = POD_AXES; axis-- > 0;) {
+    int64_t length = axis < pod->n_axes ? pod->shape[axis] : 1;
+    coordinates[axis] = rest % length;
+    rest /= length;
+  }
+}
+
+uint32_t pod_chip(const Pod *pod, const int64_t coordinates[POD_AXES]) {
+  int64_t chip = 0;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) chip = chip * pod->shape[axis] + coordinates[axis];
+  return (uint32_t)chip;
+}
