@@ -19,6 +19,7 @@ typedef struct {
   MeshAxis *axes;
   uint32_t n_axes;
   const int64_t *device_ids; /* NULL: position is device */
+  const int64_t *positions;  /* the inverse of device_ids, NULL with it */
   uint32_t n_devices;
 } Mesh;
 
@@ -55,12 +56,18 @@ typedef struct {
 /* --- meshes
  * ------------------------------------------------------------------------------------------------------- */
 
+/* A mesh of its own copies; `device_ids` (a permutation of 0 … n-1) may be NULL. The product of the sizes
+ * must fit 32 bits. */
+const Mesh *mesh_new(Arena *arena, Str name, const MeshAxis *axes, uint32_t n_axes,
+                     const int64_t *device_ids);
 /* A mesh from `data=4,model=2`. */
 Status mesh_parse(Arena *arena, Str text, const Mesh **mesh, Diag *diag);
 bool mesh_eq(const Mesh *a, const Mesh *b);
 /* `data=4, model=2`. */
 Str mesh_text(Arena *arena, const Mesh *mesh);
 bool mesh_axis_index(const Mesh *mesh, Str name, uint32_t *axis);
+/* How far apart in mesh positions neighbours along an axis reference are. */
+int64_t mesh_stride(const Mesh *mesh, AxisRef axis);
 /* Coordinate of device `device` along an axis reference, 0 … size-1. */
 int64_t mesh_coordinate(const Mesh *mesh, AxisRef axis, uint32_t device);
 /* Index of the device along a list of axes, the first one major: which shard of a dimension it holds. */
@@ -75,9 +82,12 @@ GroupList mesh_groups(Arena *arena, const Mesh *mesh, AxisList axes);
 AxisRef axis_whole(const Mesh *mesh, uint32_t axis);
 bool axis_eq(AxisRef a, AxisRef b);
 bool axis_overlaps(AxisRef a, AxisRef b);
+/* `a` is `b` or its major part: "x":(2)2 of "x":(2)4. */
+bool axis_is_prefix(AxisRef a, AxisRef b);
 int64_t axes_size(AxisList axes);
 bool axes_eq(AxisList a, AxisList b);
 bool axes_overlap(AxisList a, AxisList b);
+bool axes_is_prefix(AxisList a, AxisList b);
 /* The longest common prefix, counting parts of sub-axes that agree ("x":(1)2 is a prefix of "x"). */
 AxisList axes_common_prefix(Arena *arena, const Mesh *mesh, AxisList a, AxisList b);
 /* `a` followed by `b`, neighbours that continue each other merged ("x":(1)2,"x":(2)4 is "x":(1)8). */
@@ -118,10 +128,16 @@ Status sharding_parse_per_value(Arena *arena, Str text, const Mesh *const *meshe
 /* The meshes of `xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2]>}`; none where the header has none.
  */
 Status meshes_of_module(Arena *arena, const Module *module, const Mesh ***meshes, uint32_t *n, Diag *diag);
+/* The same parts on the same devices, over another mesh of as many devices; over a mesh of its own where that
+ * one's axes cannot say it. */
+const Sharding *sharding_on_mesh(Arena *arena, const Sharding *sharding, const Mesh *mesh);
 /* From HLO syntax. Tile lists are factored over the axes of `mesh` where they can be; else over a mesh of
  * their own (mesh NULL too). */
 Status sharding_from_hlo(Arena *arena, const HloSharding *hlo, const Mesh *mesh, uint32_t rank,
                          const Sharding **sharding, Place place, Diag *diag);
+/* Subgroup dimensions that are manual are dropped: inside a manual region a sharding speaks of the other
+ * axes.
+ */
 /* The text of `sharding={…}` in the V2 form ({devices=[4,1,2]<=[8] last_tile_dim_replicate}), braces
  * included. */
 Str sharding_hlo_text(Arena *arena, const Sharding *sharding);
