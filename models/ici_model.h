@@ -1,6 +1,5 @@
-/* Closed forms of ICI: what each collective takes on rings, lines and tori (JAX Scaling Book, "sharding";
- * reference (W = both ways)). Pure functions; seconds. Used for `ideal_seconds`, `explain` and the tests of
- * the engine. */
+/* Closed forms of ICI: what each collective takes on rings, lines and tori. Pure functions. Used for
+ * `ideal_seconds`, `explain` and the tests of the engine. */
 #pragma once
 
 #include "sim/config/pod.h"
@@ -16,10 +15,12 @@ typedef enum {
   COLLECTIVE_KINDS
 } CollectiveKind;
 
+/* As HLO names it: "all-gather". */
 const char *collective_text(CollectiveKind kind);
 
-/* The torus segment that a group spans: `n_axes` axes of these lengths, wrapping or not; n_axes 0 for a group
- * that is none. */
+/* The torus segment that a group spans: `n_axes` axes of these lengths, wrapping or not (an axis wraps where
+ * the group has all of it and the pod's axis wraps); n_axes 0 for a group that is none: it counts as a
+ * ring of its members. */
 typedef struct {
   uint32_t n_axes;
   int64_t length[POD_AXES];
@@ -27,6 +28,10 @@ typedef struct {
   int64_t members;
 } GroupShape;
 
-/* Seconds at link bandwidth alone. `bytes`: the whole gathered or reduced value V for gather, scatter and
- * all-reduce; what a chip holds for all-to-all, permute and broadcast. */
+/* Seconds at full link bandwidth alone: no latency, no protocol cost. `bytes`: the whole gathered or reduced
+ * value V for gather, scatter and all-reduce; what a chip holds for all-to-all, permute and broadcast. */
 double collective_ideal_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes);
+
+/* Hops, one after another, that the collective cannot do without: times the latency, its time for few
+ * bytes. A permute counts as one hop. */
+int64_t collective_hops(CollectiveKind kind, GroupShape group);

@@ -1,0 +1,81 @@
+/* Closed forms of ICI. In: the segment of the torus that a group spans and bytes; out: seconds.
+ *
+ * The one idea is the fullest cut. A gather must bring V (N-1)/N bytes to every chip, through as many links
+ * as the worst-placed chip has: two on an axis that wraps, one at the end of a line. An all-to-all must
+ * bring half of a line's (or ring's) bytes across its middle: one link each way, two where it wraps.
+ *
+ *   all-gather, reduce-scatter   V (N-1)/N / (ports bw)       ports: sum over axes of 2 (ring) or 1 (line)
+ *   all-reduce                   a reduce-scatter and an all-gather
+ *   all-to-all                   the slowest axis: B L/8 / bw (ring of L), B L/4 / bw (line); odd L: (L²-1)/L
+ * for L broadcast                    B / (ports bw) permute                      B / bw
+ *
+ * Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N). */
+#include "models/ici_model.h"
+
+static const char *const collective_texts[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALL_GATHER] = "all-gather",
+    [COLLECTIVE_REDUCE_SCATTER] = "reduce-scatter",
+    [COLLECTIVE_ALL_REDUCE] = "all-reduce",
+    [COLLECTIVE_ALL_TO_ALL] = "all-to-all",
+    [COLLECTIVE_PERMUTE] = "collective-permute",
+    [COLLECTIVE_BROADCAST] = "collective-broadcast",
+    [COLLECTIVE_RAGGED_ALL_TO_ALL] = "ragged-all-to-all",
+};
+
+const char *collective_text(CollectiveKind kind) {
+  return collective_texts[kind];
+}
+
+/* A group that is no segment as the ring that its kernel runs on; other groups as they are. */
+static GroupShape as_segment(GroupShape group) {
+  if (group.n_axes != 0) return group;
+  return (GroupShape){.n_axes = 1, .length = {group.members}, .wrap = {true}, .members = group.members};
+}
+
+/* Links that bring bytes to the chip with the fewest. */
+static int64_t ports(GroupShape group) {
+  int64_t sum = 0;
+  for (uint32_t axis = 0; axis < group.n_axes; axis++) {
+    if (group.length[axis] > 1) sum += group.wrap[axis] ? 2 : 1;
+  }
+  return sum;
+}
+
+/* Of the `bytes` a chip spreads evenly over the group, those that each link of the fullest axis carries. */
+static double all_to_all_link_bytes(GroupShape group, double bytes) {
+  double most = 0;
+  for (uint32_t axis = 0; axis < group.n_axes; axis++) {
+    double length = (double)group.length[axis];
+    double even = group.length[axis] % 2 == 0 ? length : (length * length - 1) / length;
+    double link_bytes = bytes * even / (group.wrap[axis] ? 8 : 4);
+    if (link_bytes > most) most = link_bytes;
+  }
+  return most;
+}
+
+double collective_ideal_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
+  group = as_segment(group);
+  if (ports(group) == 0) return 0;
+  double members = (double)group.members, chip_Bps = (double)ports(group) * pod->ici_bw_Bps;
+  double gather_s = bytes * (members - 1) / members / chip_Bps;
+  switch (kind) {
+  case COLLECTIVE_ALL_GATHER:
+  case COLLECTIVE_REDUCE_SCATTER: return gather_s;
+  case COLLECTIVE_ALL_REDUCE: return 2 * gather_s;
+  case COLLECTIVE_ALL_TO_ALL:
+  case COLLECTIVE_RAGGED_ALL_TO_ALL: return all_to_all_link_bytes(group, bytes) / pod->ici_bw_Bps;
+  case COLLECTIVE_BROADCAST: return bytes / chip_Bps;
+  case COLLECTIVE_PERMUTE: return bytes / pod->ici_bw_Bps;
+  case COLLECTIVE_KINDS: break;
+  }
+  return 0;
+}
+
+int64_t collective_hops(CollectiveKind kind, GroupShape group) {
+  group = as_segment(group);
+  int64_t across = 0;
+  for (uint32_t axis = 0; axis < group.n_axes; axis++)
+    across += group.wrap[axis] ? group.length[axis] / 2 : group.length[axis] - 1;
+  if (kind == COLLECTIVE_PERMUTE) return across > 0;
+  return kind == COLLECTIVE_ALL_REDUCE ? 2 * across : across;
+}
