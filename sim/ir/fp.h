@@ -10,3 +10,7 @@ uint32_t fp_from_float(DType dtype, float value);
 uint32_t fp_from_double(DType dtype, double value);
 /* Exact. */
 float fp_to_float(DType dtype, uint32_t bits);
+/* The largest finite value of a FLOAT class, f32 and f64 too. */
+double fp_largest(DType dtype);
+/* Whether a FLOAT class has an infinity. */
+bool fp_has_infinity(DType dtype);

@@ -57,3 +57,6 @@ struct HloSharding {
   uint32_t n_parts;
   Str text; /* the whole, braces included, as it stood (or as it is to be printed) */
 };
+
+/* A deep copy. */
+const HloSharding *hlo_sharding_copy(Arena *arena, const HloSharding *sharding);

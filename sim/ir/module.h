@@ -159,7 +159,7 @@ typedef struct {
   Opcode op;
   const Shape *shape;
   Ids operands; /* of the same computation */
-  Attr *attrs;  /* in the order they were written */
+  Attr *attrs;  /* in the order they were written; room for the next multiple of 4 */
   uint32_t n_attrs;
   const Literal *literal; /* of a constant */
   int64_t parameter;      /* of a parameter: its number */
@@ -177,6 +177,7 @@ typedef struct {
   Ids params; /* instruction of each parameter number */
   Str execution_thread;
   Place place;
+  StrMap *names; /* of its instructions */
 } Comp;
 
 /* What a shard_map leaves: instructions inside see local shapes over `axes`. Region 0 is "not manual". */
@@ -202,6 +203,8 @@ typedef struct {
   KeyValues frontend;                    /* of the header */
   Str tables;                            /* FileNames … StackFrames, as they stood */
   Vec(Region) regions;                   /* at[0] is "none" */
+  StrMap *comp_names;
+  StrMap *suffixes; /* the last number that was put behind a name */
 } Module;
 
 const char *op_text(Opcode op);
@@ -209,28 +212,47 @@ bool op_parse(Str text, Opcode *op);
 /* Operands that the opcode takes, or -1 for any number. */
 int op_arity(Opcode op);
 bool op_is_collective(Opcode op); /* -start forms too, -done not */
+/* An element of the result comes of the elements at its place; of clamp and select some operands may be
+ * scalars. */
 bool op_is_elementwise(Opcode op);
+bool op_is_commutative(Opcode op);
 
 const char *attr_text(AttrId id);
 AttrKind attr_kind(AttrId id);
+bool attr_parse(Str text, AttrId *id);
 
 /* Building. All of it copies what it is given into the module's arena, names apart (those must outlive the
  * module). */
 Module *module_new(Str name); /* with its own arena; free with module_free() */
 void module_free(Module *module);
+/* An empty computation, its root NO_ID until it is set. Pointers to computations are good until the next one
+ * is added. */
 uint32_t module_add_comp(Module *module, Str name);
 Comp *module_comp(const Module *module, uint32_t comp);
 Comp *module_entry(const Module *module);
-/* Appends an instruction; an empty name is made unique from the opcode; names that are taken get a suffix.
- * Returns its index. */
+/* By name; NO_ID where there is none. */
+uint32_t module_find_comp(const Module *module, Str name);
+uint32_t comp_find(const Comp *comp, Str name);
+/* Appends an instruction; an empty name is made from the opcode; a name that the computation has already gets
+ * another number. Returns its index. Pointers to instructions are good until the next one is added. */
 uint32_t comp_add(Module *module, uint32_t comp, Opcode op, Str name, const Shape *shape,
                   const uint32_t *operands, uint32_t n);
 uint32_t comp_add_parameter(Module *module, uint32_t comp, int64_t number, Str name, const Shape *shape);
+/* Makes an instruction the parameter of that number, from 0 to 2^20. */
+void comp_set_parameter(Module *module, uint32_t comp, int64_t number, uint32_t instr);
 uint32_t comp_add_constant(Module *module, uint32_t comp, const Literal *literal);
+/* Appends an instruction like `from` (of any module) with other operands: its name, shape, attributes,
+ * literal, origin and place. The pieces of `from` are shared and must outlive the module; computations that
+ * it calls keep their numbers. */
+uint32_t comp_add_like(Module *module, uint32_t comp, const Instr *from, const uint32_t *operands,
+                       uint32_t n);
 Instr *comp_instr(const Module *module, uint32_t comp, uint32_t instr);
 
 /* Adds or replaces an attribute. */
 void instr_set(Module *module, Instr *instr, Attr attr);
+/* The same without a copy of what it points to. */
+void instr_set_shared(Module *module, Instr *instr, Attr attr);
+void instr_unset(Instr *instr, AttrId id);
 void instr_set_ints(Module *module, Instr *instr, AttrId id, const int64_t *values, uint32_t n);
 void instr_set_int(Module *module, Instr *instr, AttrId id, int64_t value);
 void instr_set_flag(Module *module, Instr *instr, AttrId id, bool value);
@@ -261,11 +283,16 @@ Str instr_custom_call_target(const Instr *instr);
 /* Every computation that an instruction calls (to_apply, calls, body, condition, branches, …), in the order
  * of its attributes. */
 Ids instr_called(Arena *arena, const Instr *instr);
-/* The groups of a collective spelled out, for `devices` devices; an empty form is one group of all. */
+/* The groups of a collective spelled out, for `devices` devices; an empty form is one group of all. What
+ * groups_check() refuses must not be expanded. */
 GroupList instr_groups(Arena *arena, const Instr *instr, uint32_t devices);
 GroupList groups_expand(Arena *arena, const ReplicaGroups *groups, uint32_t devices);
 /* The ids of a device list; where it is empty 0 … n-1. */
 uint32_t *device_list_expand(Arena *arena, const DeviceList *devices, uint32_t n);
+/* Whether a list is empty or has `n` devices, and is whole in itself. */
+Status device_list_check(const DeviceList *devices, int64_t n, Place at, Diag *diag);
+/* Whether groups are whole in themselves, and name each of `devices` devices at most once. */
+Status groups_check(const ReplicaGroups *groups, uint32_t devices, Place at, Diag *diag);
 
 /* How many users each instruction of a computation has (the root counts as used once more). */
 uint32_t *comp_use_counts(Arena *arena, const Comp *comp);

@@ -61,6 +61,9 @@ const Shape *shape_with_dtype(Arena *arena, const Shape *shape, DType dtype);
 /* The same element type with other dimensions, without layout. */
 const Shape *shape_with_dims(Arena *arena, const Shape *shape, const int64_t *dims, uint32_t rank);
 
+/* A deep copy, layouts and all. */
+const Shape *shape_copy(Arena *arena, const Shape *shape);
+
 bool shape_is_tuple(const Shape *shape);
 bool shape_is_array(const Shape *shape);
 bool shape_is_scalar(const Shape *shape);
@@ -73,4 +76,5 @@ int64_t shape_elements(const Shape *shape);
 int64_t shape_bytes(const Shape *shape);
 /* `f32[8,16]{1,0}` as XLA prints it; with_layout false leaves layouts out. */
 void shape_print(StrBuf *buf, const Shape *shape, bool with_layout);
+/* Without layouts. */
 Str shape_text(Arena *arena, const Shape *shape);
