@@ -5,7 +5,18 @@
 #include "sim/config/pod.h"
 #include "sim/ir/module.h"
 
-typedef enum { BOUND_FREE, BOUND_COMPUTE, BOUND_HBM, BOUND_VMEM, BOUND_ICI, BOUND_LATENCY } Bound;
+typedef enum {
+  BOUND_FREE,
+  BOUND_COMPUTE,
+  BOUND_HBM,
+  BOUND_VMEM,
+  BOUND_ICI,
+  BOUND_LATENCY,
+  BOUND_KINDS
+} Bound;
+
+/* "free", "compute", "HBM", … */
+const char *bound_text(Bound bound);
 
 typedef struct {
   int64_t mxu_ps, vpu_ps; /* time of the units when nothing else holds them up */
@@ -18,6 +29,20 @@ typedef struct {
 /* Demand of one instruction on its own (operands from HBM, result to HBM); control flow and collectives
  * demand nothing here. */
 Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);
-/* Sums, and the group's time on a chip alone: the longest of MXU + …, VPU, HBM, VMEM, in picoseconds. */
+/* Of it the units' part: no bytes. */
+Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);
+
+/* Bytes that an instruction reads of its operand number `operand`: of what it slices or looks up only the
+ * part; 0 where it is in place. */
+int64_t demand_read_bytes(const Module *module, uint32_t comp, const Instr *instr, uint32_t operand);
+/* Bytes that it writes: its result, or of an update in place the part. */
+int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *instr);
+/* No work at all: a name for what is there, as a tuple, a bitcast, or a reshape that keeps the minor
+ * dimension. */
+bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr);
+
+/* Sum of both. */
 Demand demand_add(Demand a, Demand b);
+/* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM and VMEM, which work side by side;
+ * `bound` (may be NULL) says which. Never overflows: at most 2^62. */
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound);

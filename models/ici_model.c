@@ -4,12 +4,14 @@
  * as the worst-placed chip has: two on an axis that wraps, one at the end of a line. An all-to-all must
  * bring half of a line's (or ring's) bytes across its middle: one link each way, two where it wraps.
  *
- *   all-gather, reduce-scatter   V (N-1)/N / (ports bw)       ports: sum over axes of 2 (ring) or 1 (line)
+ *   all-gather, reduce-scatter   V (N-1)/N / (ports bw)
  *   all-reduce                   a reduce-scatter and an all-gather
- *   all-to-all                   the slowest axis: B L/8 / bw (ring of L), B L/4 / bw (line); odd L: (L²-1)/L
- * for L broadcast                    B / (ports bw) permute                      B / bw
+ *   all-to-all                   its slowest axis: B L/8 / bw on a ring of L, B L/4 / bw on a line
+ *   broadcast                    B / (ports bw)
+ *   permute                      B / bw
  *
- * Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N). */
+ * ports: over all axes 2 for a ring, 1 for a line. An odd ring or line of L counts as (L L - 1)/L chips
+ * there. Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N). */
 #include "models/ici_model.h"
 
 static const char *const collective_texts[COLLECTIVE_KINDS] = {

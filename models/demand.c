@@ -1,0 +1,142 @@
+/* Demand: what one instruction asks of MXU, VPU and HBM, by the cost class of its opcode; and the time of a
+ * sum of demands. In: shapes, attributes, the pod's constants; out: picoseconds and bytes.
+ *
+ * The one idea is the roofline: units and memory work side by side, so what is asked for most sets the time
+ * (JAX Scaling Book, "Rooflines"). Bytes are those that must move at least: each operand once, the result
+ * once, and of what is sliced or updated in place only the part. */
+#include "models/demand.h"
+#include "models/cost.h"
+#include "models/mxu_model.h"
+#include "models/vpu_model.h"
+
+#include <math.h>
+
+static const double LARGEST = 0x1p62;
+
+static int64_t whole(double value) {
+  return (int64_t)fmin(ceil(value), LARGEST);
+}
+
+static int64_t sum_of(int64_t a, int64_t b) {
+  return whole((double)a + (double)b) == (int64_t)LARGEST ? (int64_t)LARGEST : a + b;
+}
+
+static const Shape *operand_shape(const Module *module, uint32_t comp, const Instr *instr, uint32_t i) {
+  return comp_instr(module, comp, instr->operands.at[i])->shape;
+}
+
+/* The same bytes in the same order in memory: the minor dimension, which lies along the lanes, stays. */
+static bool reshape_is_free(const Shape *from, const Shape *to) {
+  if (from->rank == 0 || to->rank == 0) return true;
+  return from->dims[from->rank - 1] == to->dims[to->rank - 1];
+}
+
+/* Custom calls that only mark a value. */
+static bool is_mark(Str target) {
+  static const char *const marks[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"};
+  for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
+    if (str_is(target, marks[i])) return true;
+  }
+  return str_starts(target, "xla.sdy.");
+}
+
+bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->op == OP_RESHAPE && instr->operands.n > 0)
+    return reshape_is_free(operand_shape(module, comp, instr, 0), instr->shape);
+  if (instr->op == OP_CUSTOM_CALL) return is_mark(instr_custom_call_target(instr));
+  return op_cost(instr->op) == COST_FREE;
+}
+
+static bool asks_nothing(const Module *module, uint32_t comp, const Instr *instr) {
+  Cost cost = op_cost(instr->op);
+  return cost == COST_COLLECTIVE || cost == COST_CONTROL || instr->op == OP_COPY_DONE ||
+         demand_is_free(module, comp, instr);
+}
+
+int64_t demand_read_bytes(const Module *module, uint32_t comp, const Instr *instr, uint32_t operand) {
+  if (asks_nothing(module, comp, instr)) return 0;
+  int64_t all = shape_bytes(operand_shape(module, comp, instr, operand));
+  if (operand != 0) return all;
+  switch (instr->op) {
+  case OP_SLICE:
+  case OP_DYNAMIC_SLICE:
+  case OP_GATHER: return shape_bytes(instr->shape);
+  case OP_DYNAMIC_UPDATE_SLICE: return 0;
+  case OP_SCATTER: return shape_bytes(operand_shape(module, comp, instr, instr->operands.n - 1));
+  default: return all;
+  }
+}
+
+int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *instr) {
+  if (asks_nothing(module, comp, instr)) return 0;
+  switch (instr->op) {
+  case OP_DYNAMIC_UPDATE_SLICE: return shape_bytes(operand_shape(module, comp, instr, 1));
+  case OP_SCATTER: return shape_bytes(operand_shape(module, comp, instr, instr->operands.n - 1));
+  case OP_COPY_START: return shape_bytes(operand_shape(module, comp, instr, 0));
+  default: return shape_bytes(instr->shape);
+  }
+}
+
+Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  Demand demand = {0};
+  if (asks_nothing(module, comp, instr)) return demand;
+  if (op_cost(instr->op) == COST_MXU) {
+    Matmul product = matmul_of(module, comp, instr);
+    double seconds = mxu_cycles(pod, product) * mxu_passes(module, comp, instr) / pod->clock_hz;
+    demand.mxu_ps = whole(seconds * 1e12);
+    demand.flops = whole(2 * product.batch * product.m * product.n * product.k);
+    return demand;
+  }
+  VectorWork work = vector_work(pod, module, comp, instr);
+  demand.vpu_ps = whole(work.operations / vpu_operations_per_second(pod) * 1e12);
+  demand.flops = whole(work.flops);
+  demand.transcendentals = whole(work.transcendentals);
+  return demand;
+}
+
+Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  Demand demand = demand_of_units(pod, module, comp, instr);
+  demand.hbm_bytes = demand_write_bytes(module, comp, instr);
+  for (uint32_t i = 0; i < instr->operands.n; i++) {
+    bool again = false;
+    for (uint32_t j = 0; j < i && !again; j++) again = instr->operands.at[j] == instr->operands.at[i];
+    if (!again) demand.hbm_bytes = sum_of(demand.hbm_bytes, demand_read_bytes(module, comp, instr, i));
+  }
+  demand.vmem_bytes = demand.hbm_bytes;
+  return demand;
+}
+
+Demand demand_add(Demand a, Demand b) {
+  return (Demand){.mxu_ps = sum_of(a.mxu_ps, b.mxu_ps),
+                  .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
+                  .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
+                  .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
+                  .flops = sum_of(a.flops, b.flops),
+                  .transcendentals = sum_of(a.transcendentals, b.transcendentals)};
+}
+
+int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
+  const struct {
+    int64_t ps;
+    Bound bound;
+  } parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
+               {demand.vpu_ps, BOUND_COMPUTE},
+               {whole((double)demand.hbm_bytes / pod->hbm_bw_Bps * 1e12), BOUND_HBM},
+               {whole((double)demand.vmem_bytes / pod->vmem_bw_Bps * 1e12), BOUND_VMEM}};
+  int64_t longest = 0;
+  Bound by = BOUND_FREE;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+    if (parts[i].ps <= longest) continue;
+    longest = parts[i].ps;
+    by = parts[i].bound;
+  }
+  if (bound != NULL) *bound = by;
+  return longest;
+}
+
+const char *bound_text(Bound bound) {
+  static const char *const texts[BOUND_KINDS] = {
+      [BOUND_FREE] = "free", [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",
+      [BOUND_VMEM] = "VMEM", [BOUND_ICI] = "ICI",         [BOUND_LATENCY] = "latency"};
+  return texts[bound];
+}

@@ -1,0 +1,116 @@
+/* Matrix products on the systolic arrays. In: an instruction's shapes and attributes; out: cycles.
+ *
+ * The one idea: an array of size s holds an s x s tile of one operand while rows of the other stream through,
+ * one row a cycle (bf16[8,128] x [128,128] in 8 cycles: JAX Scaling Book, "TPUs"). So k and n are padded to
+ * s and the rows to 8. A tile is changed for each block of rows, which takes s/4 cycles (inferred: the TPU
+ * compiler's estimate for a product of 8 rows is 39 cycles a tile). The tiles are shared out over the arrays.
+ * Either operand may be the one that is held; the better is taken.
+ *
+ * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 runs
+ * at twice the rate (cloud.google.com/tpu/docs/v5e). Wider integers, f64 and complex products are made of
+ * these parts. */
+#include "models/mxu_model.h"
+
+#include <math.h>
+
+/* Rows that stream past one tile before it is changed: what VMEM's blocks allow (inferred). */
+enum { ROWS_BLOCK = 1024, ROWS_GRAIN = 8, TILE_ROWS_PER_CYCLE = 4 };
+
+static double dims_product(const Shape *shape, Ints dims) {
+  double product = 1;
+  for (uint32_t i = 0; i < dims.n; i++) product *= (double)shape->dims[dims.at[i]];
+  return product;
+}
+
+static Matmul matmul_of_dot(const Instr *instr, const Shape *lhs, const Shape *rhs) {
+  Ints batch = instr_ints(instr, ATTR_lhs_batch_dims);
+  double batches = dims_product(lhs, batch);
+  double k = dims_product(lhs, instr_ints(instr, ATTR_lhs_contracting_dims));
+  return (Matmul){.batch = batches,
+                  .m = (double)shape_elements(lhs) / fmax(batches * k, 1),
+                  .n = (double)shape_elements(rhs) / fmax(batches * k, 1),
+                  .k = k};
+}
+
+/* lhs rows meet one group's rhs each: as one product with the groups' rows laid one after another. */
+static Matmul matmul_of_ragged_dot(const Instr *instr, const Shape *lhs, const Shape *rhs) {
+  Matmul product = matmul_of_dot(instr, lhs, rhs);
+  product.n /= fmax(dims_product(rhs, instr_ints(instr, ATTR_rhs_group_dims)), 1);
+  return product;
+}
+
+static Matmul matmul_of_convolution(const Instr *instr, const Shape *rhs) {
+  const Attr *attr = instr_attr(instr, ATTR_dim_labels);
+  const Shape *out = instr->shape;
+  if (attr == NULL) return (Matmul){0};
+  const ConvLabels *labels = attr->labels;
+  double groups =
+      (double)(instr_int(instr, ATTR_feature_group_count, 1) * instr_int(instr, ATTR_batch_group_count, 1));
+  double features = (double)out->dims[labels->out_feature];
+  double patch = dims_product(rhs, labels->rhs_spatial) * (double)rhs->dims[labels->rhs_input_feature];
+  return (Matmul){.batch = groups,
+                  .m = (double)shape_elements(out) / fmax(features, 1),
+                  .n = features / groups,
+                  .k = patch};
+}
+
+Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->operands.n < 2) return (Matmul){0};
+  const Shape *lhs = comp_instr(module, comp, instr->operands.at[0])->shape;
+  const Shape *rhs = comp_instr(module, comp, instr->operands.at[1])->shape;
+  if (instr->op == OP_CONVOLUTION) return matmul_of_convolution(instr, rhs);
+  if (instr->op == OP_RAGGED_DOT) return matmul_of_ragged_dot(instr, lhs, rhs);
+  return matmul_of_dot(instr, lhs, rhs);
+}
+
+static bool says(Str text, const char *word) {
+  size_t n = strlen(word);
+  for (size_t i = 0; i + n <= text.n; i++) {
+    if (memcmp(text.at + i, word, n) == 0) return true;
+  }
+  return false;
+}
+
+/* bf16 passes of an f32 product: by its algorithm where it names one, else by its precision. */
+static double f32_passes(const Instr *instr) {
+  Str algorithm = instr_word(instr, ATTR_algorithm), precision = instr_word(instr, ATTR_operand_precision);
+  if (algorithm.n != 0) {
+    if (says(algorithm, "_x9")) return 9;
+    if (says(algorithm, "_x6") || says(algorithm, "f32_f32_f32")) return 6;
+    return says(algorithm, "_x3") ? 3 : 1;
+  }
+  if (says(precision, "highest")) return 6;
+  return says(precision, "high") ? 3 : 1;
+}
+
+double mxu_passes(const Module *module, uint32_t comp, const Instr *instr) {
+  double most = 0.5;
+  for (uint32_t i = 0; i < 2 && i < instr->operands.n; i++) {
+    DType dtype = comp_instr(module, comp, instr->operands.at[i])->shape->dtype;
+    double words = dtype_bits(dtype) / 8.0, passes = 1;
+    switch (dtype_class(dtype)) {
+    case DCLASS_PRED:
+    case DCLASS_SIGNED:
+    case DCLASS_UNSIGNED: passes = words <= 1 ? 0.5 : 0.5 * words * words; break; /* by pairs of bytes */
+    case DCLASS_FLOAT: passes = words <= 2 ? 1 : words == 4 ? f32_passes(instr) : 4 * 6; break;
+    case DCLASS_COMPLEX: passes = words == 8 ? 4 * f32_passes(instr) : 4 * 4 * 6; break;
+    case DCLASS_OTHER: break;
+    }
+    most = fmax(most, passes);
+  }
+  return most;
+}
+
+/* Cycles where [k, n] is held in tiles and m rows stream past each. */
+static double cycles_holding(const Pod *pod, double k, double n, double m) {
+  double size = (double)pod->mxu_size;
+  double tiles = ceil(k / size) * ceil(n / size);
+  double rows = ceil(m / ROWS_GRAIN) * ROWS_GRAIN, changes = ceil(m / ROWS_BLOCK);
+  return tiles * (rows + changes * size / TILE_ROWS_PER_CYCLE);
+}
+
+double mxu_cycles(const Pod *pod, Matmul product) {
+  double one = fmin(cycles_holding(pod, product.k, product.n, product.m),
+                    cycles_holding(pod, product.k, product.m, product.n));
+  return product.batch * one / (double)pod->mxu_count;
+}

@@ -1,0 +1,18 @@
+/* Matrix products on the systolic arrays: sizes of a product, passes, cycles. Pure functions. */
+#pragma once
+
+#include "sim/config/pod.h"
+#include "sim/ir/module.h"
+
+/* `batch` products of [m, k] and [k, n], as numbers that may pass 2^63. */
+typedef struct {
+  double batch, m, n, k;
+} Matmul;
+
+/* The product that a dot, ragged-dot, scaled-dot or convolution is (a convolution over patches). */
+Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr);
+/* How often the arrays run a product of these operand types to the precision that the instruction asks for: 1
+ * for bf16, 0.5 for int8, up to 6 for f32. */
+double mxu_passes(const Module *module, uint32_t comp, const Instr *instr);
+/* Cycles that all of a chip's arrays together need for one pass of the product. */
+double mxu_cycles(const Pod *pod, Matmul product);

@@ -1,0 +1,106 @@
+/* Vector work. In: an instruction; out: how many lane operations it takes.
+ *
+ * The one idea: lanes x sublanes x ALUs operations a cycle (JAX Scaling Book, "TPUs"), one an element for
+ * simple functions, more for divisions and transcendental ones by the pod's constants, and the textbook count
+ * of steps for what is an algorithm: a bitonic network for a sort, n log n for an FFT, 20 rounds for
+ * Threefry. Elements wider than 32 bits are handled in 32-bit words: four operations. */
+#include "models/vpu_model.h"
+#include "models/cost.h"
+
+#include <math.h>
+
+enum {
+  WIDE_OPERATIONS = 4,      /* of a 64-bit element: a product of two pairs of words */
+  THREEFRY_OPERATIONS = 50, /* of a word: 20 rounds of add, rotate, xor for two words, and keys */
+  NORM_OPERATIONS = 8,      /* of an element of a batch norm: mean, variance, scale and shift */
+};
+
+double elements_of(const Shape *shape) {
+  if (!shape_is_tuple(shape)) return (double)shape_elements(shape);
+  double sum = 0;
+  for (uint32_t i = 0; i < shape->rank; i++) sum += elements_of(shape->parts[i]);
+  return sum;
+}
+
+static bool is_wide(const Shape *shape) {
+  while (shape_is_tuple(shape) && shape->rank > 0) shape = shape->parts[0];
+  return dtype_bits(shape->dtype) > 32;
+}
+
+static const Shape *operand_shape(const Module *module, uint32_t comp, const Instr *instr, uint32_t i) {
+  return i < instr->operands.n ? comp_instr(module, comp, instr->operands.at[i])->shape : instr->shape;
+}
+
+/* A reduction's combiner runs once for each element that goes in. */
+static VectorWork reduce_work(const Module *module, uint32_t comp, const Instr *instr, double out) {
+  double in = elements_of(operand_shape(module, comp, instr, 0)), window = 1;
+  Window sizes = instr_window(instr);
+  for (uint32_t i = 0; i < sizes.n; i++) window *= (double)sizes.at[i].size;
+  double steps = instr->op == OP_REDUCE          ? fmax(in - out, 0)
+                 : instr->op == OP_REDUCE_WINDOW ? out * window
+                                                 : in * window;
+  double values =
+      instr->op == OP_REDUCE || instr->op == OP_REDUCE_WINDOW ? fmax(instr->operands.n / 2, 1) : 2;
+  return (VectorWork){.operations = steps * values, .flops = steps};
+}
+
+/* A bitonic network: log n (log n + 1) / 2 rounds of compare and exchange. */
+static VectorWork sort_work(const Module *module, uint32_t comp, const Instr *instr) {
+  const Shape *keys = operand_shape(module, comp, instr, 0);
+  double elements = elements_of(keys);
+  Ints dims = instr_ints(instr, ATTR_dimensions);
+  int64_t dim = dims.n > 0 ? dims.at[0] : (int64_t)keys->rank - 1;
+  double length = dim >= 0 && dim < (int64_t)keys->rank ? (double)keys->dims[dim] : 1;
+  double log = ceil(log2(fmax(length, 1))), rounds = log * (log + 1) / 2;
+  return (VectorWork){.operations = elements * rounds * (1 + instr->operands.n), .flops = elements * rounds};
+}
+
+/* What opcode.def calls simple, but is an algorithm of its own. */
+static double operations_of_algorithm(const Module *module, uint32_t comp, const Instr *instr, double out) {
+  const Shape *in = operand_shape(module, comp, instr, 0);
+  double last = in->rank > 0 && shape_is_array(in) ? (double)in->dims[in->rank - 1] : 1;
+  switch (instr->op) {
+  case OP_RNG:
+  case OP_RNG_BIT_GENERATOR: return out * THREEFRY_OPERATIONS;
+  case OP_BATCH_NORM_GRAD:
+  case OP_BATCH_NORM_INFERENCE:
+  case OP_BATCH_NORM_TRAINING: return out * NORM_OPERATIONS;
+  case OP_FFT: return out * 5 * log2(fmax(last, 2));
+  case OP_CHOLESKY: return out * last / 3;
+  case OP_TRIANGULAR_SOLVE: return out * last;
+  default: return out;
+  }
+}
+
+static VectorWork elementwise_work(double out, double operations, bool transcendental) {
+  return (VectorWork){out * operations, transcendental ? 0 : out, transcendental ? out : 0};
+}
+
+static VectorWork narrow_work(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  double out = elements_of(instr->shape), operations;
+  switch (op_cost(instr->op)) {
+  case COST_VPU_SIMPLE:
+    operations = operations_of_algorithm(module, comp, instr, out);
+    return (VectorWork){.operations = operations,
+                        .flops = instr->op == OP_BROADCAST || instr->op == OP_IOTA ? 0 : operations};
+  case COST_VPU_DIVIDE: return elementwise_work(out, (double)pod->divide_ops, false);
+  case COST_VPU_TRANSCENDENTAL: return elementwise_work(out, (double)pod->transcendental_ops, true);
+  case COST_REDUCE: return reduce_work(module, comp, instr, out);
+  case COST_SORT: return sort_work(module, comp, instr);
+  case COST_DATA_MOVE: return (VectorWork){.operations = out};
+  case COST_GATHER:
+    if (instr->op == OP_SCATTER) out = elements_of(operand_shape(module, comp, instr, instr->operands.n - 1));
+    return (VectorWork){.operations = out};
+  default: return (VectorWork){0};
+  }
+}
+
+VectorWork vector_work(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  VectorWork work = narrow_work(pod, module, comp, instr);
+  if (is_wide(operand_shape(module, comp, instr, 0))) work.operations *= WIDE_OPERATIONS;
+  return work;
+}
+
+double vpu_operations_per_second(const Pod *pod) {
+  return (double)(pod->vpu_lanes * pod->vpu_sublanes * pod->vpu_alus) * pod->clock_hz;
+}
