@@ -7,3 +7,5 @@
 Str module_print(Arena *arena, const Module *module);
 /* One instruction, without indent and newline. */
 void instr_print(StrBuf *buf, const Module *module, uint32_t comp, uint32_t instr);
+/* Text in quotes, with escapes that XLA's parser reads back as the same bytes. */
+void buf_quoted(StrBuf *buf, Str value);
