@@ -180,11 +180,15 @@ typedef struct {
   StrMap *names; /* of its instructions */
 } Comp;
 
-/* What a shard_map leaves: instructions inside see local shapes over `axes`. Region 0 is "not manual". */
+/* What a shard_map leaves: instructions inside see local shapes over `axes`. Region 0 is "not manual". The
+ * custom calls that lead in and out lie outside; what takes the results of those that lead in lies inside.
+ * Two shard_maps over the same axes in one place share a region. */
 typedef struct {
   uint32_t parent;
-  const Str *axes; /* names of mesh axes */
+  const Str *axes; /* names of mesh axes; none where GSPMD's custom calls bound it */
   uint32_t n_axes;
+  const HloSharding
+      *manual; /* GSPMD: the sharding of the values inside, `{manual}` or with manual subgroups */
 } Region;
 
 /* A key of the module's header line, kept as it stood (entry_computation_layout, frontend_attributes, …). */
@@ -248,6 +252,9 @@ uint32_t comp_add_like(Module *module, uint32_t comp, const Instr *from, const u
                        uint32_t n);
 Instr *comp_instr(const Module *module, uint32_t comp, uint32_t instr);
 
+/* A deep copy; equality by value (what has only a text by its text). */
+Attr attr_copy(Arena *arena, Attr attr);
+bool attr_eq(const Attr *a, const Attr *b);
 /* Adds or replaces an attribute. */
 void instr_set(Module *module, Instr *instr, Attr attr);
 /* The same without a copy of what it points to. */

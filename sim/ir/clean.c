@@ -1,0 +1,296 @@
+/* Clean-ups: dead code, unreached computations, equal instructions. Module in, the same module out, smaller.
+ */
+#include "sim/ir/clean.h"
+
+#include "sim/ir/callgraph.h"
+
+bool instr_is_sharding_call(const Instr *instr) {
+  static const char *const targets[] = {"Sharding",
+                                        "SPMDFullToShardShape",
+                                        "SPMDShardToFullShape",
+                                        "xla.sdy.FuncResultSharding",
+                                        "xla.sdy.GlobalToLocalShape",
+                                        "xla.sdy.LocalToGlobalShape",
+                                        "xla.sdy.PropagationBarrier"};
+  if (instr->op != OP_CUSTOM_CALL) return false;
+  Str target = instr_custom_call_target(instr);
+  for (size_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    if (str_is(target, targets[i])) return true;
+  }
+  return false;
+}
+
+static bool has_side_effect(const Instr *instr) {
+  switch (instr->op) {
+  case OP_INFEED:
+  case OP_OUTFEED:
+  case OP_SEND:
+  case OP_SEND_DONE:
+  case OP_RECV:
+  case OP_RECV_DONE:
+  case OP_RNG_GET_AND_UPDATE_STATE: return true;
+  case OP_CUSTOM_CALL:
+    return instr_flag(instr, ATTR_custom_call_has_side_effect) && !instr_is_sharding_call(instr);
+  default: return false;
+  }
+}
+
+/* --- Computations. --- */
+
+static bool calls_effects(Arena *arena, const Instr *instr, const bool *effects) {
+  Ids called = instr_called(arena, instr);
+  for (uint32_t c = 0; c < called.n; c++) {
+    if (effects[called.at[c]]) return true;
+  }
+  return false;
+}
+
+bool *module_side_effects(Arena *arena, const Module *module) {
+  bool *effects = ARENA_ARRAY(arena, bool, module->comps.n);
+  Ids order;
+  callees_first(arena, module, &order);
+  for (uint32_t k = 0; k < order.n; k++) {
+    const Comp *comp = &module->comps.at[order.at[k]];
+    for (uint32_t i = 0; i < comp->instrs.n && !effects[order.at[k]]; i++) {
+      const Instr *instr = &comp->instrs.at[i];
+      effects[order.at[k]] = has_side_effect(instr) || calls_effects(arena, instr, effects);
+    }
+  }
+  return effects;
+}
+
+/* Marks what `comp` calls. */
+static void reach_called(Arena *arena, const Comp *comp, bool *reached) {
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    Ids called = instr_called(arena, &comp->instrs.at[i]);
+    for (uint32_t c = 0; c < called.n; c++) reached[called.at[c]] = true;
+  }
+}
+
+/* The computations that the entry reaches, callees before callers. */
+static Ids reached_comps(Arena *arena, const Module *module) {
+  Ids order, kept = {ARENA_ARRAY(arena, uint32_t, module->comps.n), 0};
+  bool *reached = ARENA_ARRAY(arena, bool, module->comps.n);
+  callees_first(arena, module, &order);
+  reached[module->entry] = true;
+  for (uint32_t k = order.n; k-- > 0;) {
+    if (reached[order.at[k]]) reach_called(arena, &module->comps.at[order.at[k]], reached);
+  }
+  for (uint32_t k = 0; k < order.n; k++) {
+    if (reached[order.at[k]]) kept.at[kept.n++] = order.at[k];
+  }
+  return kept;
+}
+
+static void renumber_calls(Arena *arena, Instr *instr, const uint32_t *number) {
+  for (uint32_t a = 0; a < instr->n_attrs; a++) {
+    Attr *attr = &instr->attrs[a];
+    if (attr_kind(attr->id) == ATTR_KIND_COMP) attr->comp = number[attr->comp];
+    if (attr_kind(attr->id) != ATTR_KIND_COMPS) continue;
+    *attr = attr_copy(arena, *attr);
+    for (uint32_t c = 0; c < attr->comps.n; c++) attr->comps.at[c] = number[attr->comps.at[c]];
+  }
+}
+
+void module_compact(Module *module) {
+  Arena *scratch = arena_new();
+  Ids order = reached_comps(scratch, module);
+  uint32_t *number = ARENA_ARRAY(scratch, uint32_t, module->comps.n);
+  Comp *comps = ARENA_ARRAY(module->arena, Comp, order.n);
+  module->comp_names = map_new(module->arena);
+  for (uint32_t k = 0; k < order.n; k++) {
+    number[order.at[k]] = k;
+    comps[k] = module->comps.at[order.at[k]];
+    map_put(module->comp_names, comps[k].name, k);
+  }
+  for (uint32_t k = 0; k < order.n; k++) {
+    for (uint32_t i = 0; i < comps[k].instrs.n; i++)
+      renumber_calls(module->arena, &comps[k].instrs.at[i], number);
+  }
+  module->comps.at = comps;
+  module->comps.n = module->comps.cap = order.n;
+  module->entry = number[module->entry];
+  arena_free(scratch);
+}
+
+/* --- Dead code. --- */
+
+/* Keeps the instructions with `keep`; what names another one is renamed to `as[…]` (NULL: itself). */
+static void keep_only(Module *module, Comp *comp, const bool *keep, const uint32_t *as, Arena *scratch) {
+  uint32_t *number = ARENA_ARRAY(scratch, uint32_t, comp->instrs.n), n = 0;
+  comp->names = map_new(module->arena);
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    uint32_t same = as == NULL ? i : as[i];
+    number[i] = same == i ? n : number[same];
+    if (!keep[i]) continue;
+    Instr *kept = &comp->instrs.at[n];
+    *kept = comp->instrs.at[i];
+    for (uint32_t k = 0; k < kept->operands.n; k++) kept->operands.at[k] = number[kept->operands.at[k]];
+    if (kept->op == OP_PARAMETER) comp->params.at[kept->parameter] = n;
+    map_put(comp->names, kept->name, n);
+    n++;
+  }
+  if (comp->root != NO_ID) comp->root = number[comp->root];
+  comp->instrs.n = n;
+}
+
+static void remove_dead_in(Module *module, Comp *comp, const bool *effects, Arena *scratch) {
+  bool *live = ARENA_ARRAY(scratch, bool, comp->instrs.n), all = true;
+  for (uint32_t i = comp->instrs.n; i-- > 0;) {
+    const Instr *instr = &comp->instrs.at[i];
+    live[i] = live[i] || i == comp->root || instr->op == OP_PARAMETER || has_side_effect(instr) ||
+              calls_effects(scratch, instr, effects);
+    all = all && live[i];
+    for (uint32_t k = 0; k < instr->operands.n && live[i]; k++) live[instr->operands.at[k]] = true;
+  }
+  if (!all) keep_only(module, comp, live, NULL, scratch);
+}
+
+void module_remove_dead(Module *module) {
+  Arena *scratch = arena_new();
+  const bool *effects = module_side_effects(scratch, module);
+  for (uint32_t c = 0; c < module->comps.n; c++)
+    remove_dead_in(module, &module->comps.at[c], effects, scratch);
+  arena_free(scratch);
+  module_compact(module);
+}
+
+/* --- Equal instructions. --- */
+
+/* What two equal instructions may differ in. */
+static bool is_remark(AttrId id) {
+  return id == ATTR_metadata || id == ATTR_channel_id || id == ATTR_origin || id == ATTR_original_value ||
+         id == ATTR_statistics;
+}
+
+static bool comps_same(const Module *module, uint32_t a, uint32_t b);
+
+static bool attrs_same(const Module *module, const Attr *a, const Attr *b) {
+  if (a == NULL || b == NULL) return a == b;
+  if (attr_kind(a->id) == ATTR_KIND_COMP) return comps_same(module, a->comp, b->comp);
+  if (attr_kind(a->id) != ATTR_KIND_COMPS) return attr_eq(a, b);
+  if (a->comps.n != b->comps.n) return false;
+  for (uint32_t c = 0; c < a->comps.n; c++) {
+    if (!comps_same(module, a->comps.at[c], b->comps.at[c])) return false;
+  }
+  return true;
+}
+
+/* Each attribute of `a` is one of `b`. */
+static bool attrs_within(const Module *module, const Instr *a, const Instr *b) {
+  for (uint32_t i = 0; i < a->n_attrs; i++) {
+    const Attr *attr = &a->attrs[i];
+    if (!is_remark(attr->id) && !attrs_same(module, attr, instr_attr(b, attr->id))) return false;
+  }
+  return true;
+}
+
+static bool literals_same(const Literal *a, const Literal *b) {
+  if (a == b) return true;
+  if (a == NULL || b == NULL || a->elided || b->elided || !shape_eq(a->shape, b->shape)) return false;
+  if (shape_is_array(a->shape))
+    return memcmp(a->data, b->data, (size_t)shape_elements(a->shape) * dtype_bytes(a->shape->dtype)) == 0;
+  for (uint32_t i = 0; a->parts != NULL && i < a->shape->rank; i++) {
+    if (!literals_same(a->parts[i], b->parts[i])) return false;
+  }
+  return true;
+}
+
+/* All but the operands. */
+static bool same_but_operands(const Module *module, const Instr *a, const Instr *b) {
+  return a->op == b->op && a->region == b->region && a->parameter == b->parameter &&
+         shape_eq(a->shape, b->shape) && str_eq(a->async_of, b->async_of) && attrs_within(module, a, b) &&
+         attrs_within(module, b, a) && literals_same(a->literal, b->literal);
+}
+
+static bool ids_eq(Ids a, Ids b) {
+  return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n * sizeof *a.at) == 0);
+}
+
+static bool comps_same(const Module *module, uint32_t a, uint32_t b) {
+  if (a == b) return true;
+  const Comp *x = module_comp(module, a), *y = module_comp(module, b);
+  if (x->instrs.n != y->instrs.n || x->root != y->root || !ids_eq(x->params, y->params)) return false;
+  for (uint32_t i = 0; i < x->instrs.n; i++) {
+    const Instr *p = &x->instrs.at[i], *q = &y->instrs.at[i];
+    if (!ids_eq(p->operands, q->operands) || !same_but_operands(module, p, q)) return false;
+  }
+  return true;
+}
+
+static bool may_merge(const Instr *instr) {
+  switch (instr->op) {
+  case OP_PARAMETER:
+  case OP_RNG:
+  case OP_OPT_BARRIER:
+  case OP_AFTER_ALL:
+  case OP_ADD_DEPENDENCY:
+  case OP_ASYNC_START:
+  case OP_ASYNC_UPDATE:
+  case OP_ASYNC_DONE:
+  case OP_ALL_GATHER_START:
+  case OP_ALL_GATHER_DONE:
+  case OP_ALL_REDUCE_START:
+  case OP_ALL_REDUCE_DONE:
+  case OP_COLLECTIVE_PERMUTE_START:
+  case OP_COLLECTIVE_PERMUTE_DONE:
+  case OP_COPY_START:
+  case OP_COPY_DONE: return false;
+  default: return !has_side_effect(instr) && shape_is_array(instr->shape);
+  }
+}
+
+static uint64_t mix(uint64_t state, uint64_t value) {
+  state = (state ^ value) * UINT64_C(0x9e3779b97f4a7c15);
+  return state ^ state >> 29;
+}
+
+static uint64_t instr_hash(const Instr *instr) {
+  uint64_t state = mix(mix(mix(1, instr->op), instr->region), instr->shape->dtype);
+  for (uint32_t d = 0; d < instr->shape->rank; d++) state = mix(state, (uint64_t)instr->shape->dims[d]);
+  for (uint32_t k = 0; k < instr->operands.n; k++) state = mix(state, instr->operands.at[k]);
+  return state;
+}
+
+/* The first instruction equal to each; earlier merges are seen by later ones through their operands. */
+static uint32_t merge_equal_in(Module *module, Comp *comp, const bool *effects, Arena *scratch) {
+  uint32_t n = comp->instrs.n, room = 16, merged = 0;
+  while (room < 2 * n) room *= 2;
+  uint32_t *first = ARENA_ARRAY(scratch, uint32_t, room), *next = ARENA_ARRAY(scratch, uint32_t, n);
+  uint32_t *as = ARENA_ARRAY(scratch, uint32_t, n);
+  bool *keep = ARENA_ARRAY(scratch, bool, n);
+  memset(first, 0xff, room * sizeof *first);
+  for (uint32_t i = 0; i < n; i++) {
+    Instr *instr = &comp->instrs.at[i];
+    as[i] = i;
+    keep[i] = true;
+    for (uint32_t k = 0; k < instr->operands.n; k++) instr->operands.at[k] = as[instr->operands.at[k]];
+    if (!may_merge(instr) || i == comp->root || calls_effects(scratch, instr, effects)) continue;
+    uint32_t *bucket = &first[instr_hash(instr) & (room - 1)];
+    uint32_t other = *bucket;
+    while (other != NO_ID && !(ids_eq(comp->instrs.at[other].operands, instr->operands) &&
+                               same_but_operands(module, &comp->instrs.at[other], instr)))
+      other = next[other];
+    if (other != NO_ID) {
+      as[i] = other;
+      keep[i] = false;
+      merged++;
+      continue;
+    }
+    next[i] = *bucket;
+    *bucket = i;
+  }
+  if (merged != 0) keep_only(module, comp, keep, as, scratch);
+  return merged;
+}
+
+uint32_t module_merge_equal(Module *module) {
+  Arena *scratch = arena_new();
+  const bool *effects = module_side_effects(scratch, module);
+  uint32_t merged = 0;
+  for (uint32_t c = 0; c < module->comps.n; c++)
+    merged += merge_equal_in(module, &module->comps.at[c], effects, scratch);
+  arena_free(scratch);
+  module_compact(module);
+  return merged;
+}
