@@ -4,12 +4,20 @@
 
 #include "sim/eval/tensor.h"
 
+enum {
+  EVAL_MAX_RANK = 32,  /* dimensions of an array that can be evaluated */
+  EVAL_MAX_DEPTH = 200 /* computations that call each other */
+};
+
 /* What an evaluation knows beside the operands. */
 typedef struct {
   const Module *module;
-  uint32_t comp;
+  uint32_t comp;               /* of the instruction */
   uint32_t partition, replica; /* of the device */
-  /* For limits: elements up to which values are computed although operands of other ops are unknown. */
+  int64_t known_limit; /* results of more elements are left unknown; 0: no limit. For runs without numbers. */
+  const bool *given_up; /* operands that the caller drops after the op: an op may write its result into one
+                         * that nobody else holds. NULL: none. */
+  uint32_t depth;       /* of calls */
   Diag *diag;
 } EvalContext;
 

@@ -1,0 +1,58 @@
+/* Custom calls, by their target (custom_call.def). */
+#include "sim/eval/evaluators.h"
+
+/* A change of view between global and local shapes, where the two are the same; the interpreter slices and
+ * joins others. */
+static Status eval_same_shape(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                              Tensor **result) {
+  uint32_t n = instr->operands.n;
+  if (shape_is_tuple(instr->shape)) {
+    for (uint32_t i = 0; i < n; i++) tensor_retain(operands[i]);
+    *result = tensor_tuple((Tensor **)operands, n);
+    return STATUS_OK;
+  }
+  if (n != 1 || tensor_elements(operands[0]) != shape_elements(instr->shape))
+    return eval_unsupported(context, instr, "a change of shape between global and local values");
+  *result = tensor_retain(operands[0]);
+  return STATUS_OK;
+}
+
+/* A mark on the program without a value. */
+static Status eval_nothing(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                           Tensor **result) {
+  (void)context, (void)operands;
+  *result = tensor_new(instr->shape, true);
+  return STATUS_OK;
+}
+
+typedef struct {
+  const char *text;
+  Evaluator evaluator;
+} Target;
+
+static const Target targets[] = {
+#define TARGET(text, evaluator) {text, eval_##evaluator},
+#include "sim/eval/custom_call.def"
+#undef TARGET
+};
+
+static const Target *target_of(Str text) {
+  for (uint32_t i = 0; i < sizeof targets / sizeof *targets; i++) {
+    if (str_is(text, targets[i].text)) return &targets[i];
+  }
+  return NULL;
+}
+
+bool custom_call_exists(Str target) {
+  return target_of(target) != NULL;
+}
+
+Status eval_custom_call(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                        Tensor **result) {
+  Str text = instr_custom_call_target(instr);
+  const Target *target = target_of(text);
+  if (target != NULL) return target->evaluator(context, instr, operands, result);
+  return diag_fail(context->diag, STATUS_INVALID, instr->place,
+                   "with --numbers off the program is still partitioned and timed",
+                   "custom call to '%.*s' cannot be computed", STR_ARG(text));
+}
