@@ -82,6 +82,13 @@ Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const ch
   return status;
 }
 
+static void add_note(Diag *diag, Str note) {
+  for (uint32_t i = 0; i < diag->notes.n; i++) {
+    if (str_eq(diag->notes.at[i], note)) return;
+  }
+  VEC_PUSH(diag->arena, &diag->notes, note);
+}
+
 void diag_note(Diag *diag, Place at, const char *format, ...) {
   char message[LONGEST_TEXT];
   va_list args;
@@ -91,11 +98,12 @@ void diag_note(Diag *diag, Place at, const char *format, ...) {
   StrBuf buf = {.arena = diag->arena};
   add_place(&buf, at);
   buf_printf(&buf, "note: %s", message);
-  Str note = buf_str(&buf);
-  for (uint32_t i = 0; i < diag->notes.n; i++) {
-    if (str_eq(diag->notes.at[i], note)) return;
-  }
-  VEC_PUSH(diag->arena, &diag->notes, note);
+  add_note(diag, buf_str(&buf));
+}
+
+void diag_merge(Diag *diag, const Diag *from) {
+  if (diag->error.n == 0 && from->error.n != 0) diag->error = str_copy(diag->arena, from->error);
+  for (uint32_t i = 0; i < from->notes.n; i++) add_note(diag, str_copy(diag->arena, from->notes.at[i]));
 }
 
 Str diag_error_text(const Diag *diag) {

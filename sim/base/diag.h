@@ -31,6 +31,9 @@ Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const ch
 /* Records a note, printed on stderr after the run, each text once. */
 void diag_note(Diag *diag, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
+/* Takes over what another one recorded: its error (where this one has none yet) and its notes. */
+void diag_merge(Diag *diag, const Diag *from);
+
 /* The recorded error, formatted as above with a newline at the end, or an empty string. */
 Str diag_error_text(const Diag *diag);
 /* The notes, a line each, or an empty string. */

@@ -64,3 +64,16 @@ Test(diag, error_has_place_line_caret_and_hint) {
   cr_assert(str_eq(diag_error_text(diag), text), "the first error stays");
   diag_free(diag);
 }
+
+Test(diag, merge_keeps_the_first_error) {
+  Diag *diag = diag_new(), *other = diag_new();
+  diag_note(diag, NOWHERE, "a note");
+  diag_note(other, NOWHERE, "a note");
+  diag_fail(other, STATUS_FAILED, NOWHERE, NULL, "first");
+  diag_merge(diag, other);
+  diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "second");
+  diag_free(other);
+  cr_assert(str_is(diag_error_text(diag), "podsim: error: first\n"));
+  cr_assert(str_is(diag_notes_text(diag), "podsim: note: a note\n"));
+  diag_free(diag);
+}
