@@ -6,13 +6,25 @@
 
 #include "sim/eval/tensor.h"
 
-/* Reads one .npy as a value of `shape`; a wrong shape or type is an error that names both. */
+/* The bytes of one .npy, wherever they come from. */
+typedef struct {
+  const char *name; /* for messages */
+  uint64_t size;
+  void *self;
+  /* Reads the next `n` bytes; false where they are not there. */
+  bool (*read)(void *self, void *into, size_t n);
+} NpyBytes;
+
+/* Reads a value of `shape`; a wrong shape or type is an error that names both. The caller gets a reference.
+ */
+Status npy_read_bytes(const NpyBytes *bytes, const Shape *shape, Tensor **tensor, Diag *diag);
+/* The same from a file. */
 Status npy_read(const char *path, const Shape *shape, Tensor **tensor, Diag *diag);
-/* Writes under a temporary name and renames. */
+/* Writes a known array under a temporary name beside `path` and renames it: the same bytes as numpy.save. */
 Status npy_write(const char *path, const Tensor *tensor, Diag *diag);
 
 /* The program's inputs from -i arguments: .npy files in order, one .npz (entries named as the parameters,
  * argN, or arr_N), or one folder (inN.npy). `names` and `shapes` are the parameters'. All n_params are read
- * or nothing. */
+ * (the caller gets a reference to each) or nothing. */
 Status inputs_read(const char *const *paths, uint32_t n_paths, const Str *names, const Shape *const *shapes,
                    uint32_t n_params, Tensor **inputs, Diag *diag);
