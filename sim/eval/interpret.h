@@ -6,20 +6,15 @@
 #pragma once
 
 #include "sim/eval/evaluate.h"
+#include "sim/eval/shards.h"
 
-/* How a global value lies on the devices: device d holds box [start[d][dim], stop[d][dim]), padded to
- * `local`. */
-typedef struct {
-  uint32_t rank, devices;
-  const int64_t *start, *stop; /* devices * rank */
-  const int64_t *local;        /* rank */
-} ShardBoxes;
-
-/* Finds how the operands of a GlobalToLocalShape or the results of a LocalToGlobalShape lie. Supplied by the
- * caller, since shardings are not eval's. `leaf` counts operands (or results). */
+/* Finds how the operands of a GlobalToLocalShape or the results of a LocalToGlobalShape (instruction `instr`
+ * of `comp`) lie. Supplied by the caller, since shardings are not eval's. `leaf` counts operands (or
+ * results). */
 typedef struct {
   void *self;
-  Status (*boxes)(void *self, Arena *arena, const Instr *instr, uint32_t leaf, ShardBoxes *boxes, Diag *diag);
+  Status (*boxes)(void *self, Arena *arena, uint32_t comp, const Instr *instr, uint32_t leaf,
+                  ShardBoxes *boxes, Diag *diag);
 } RegionBoxes;
 
 typedef struct {
@@ -33,10 +28,6 @@ typedef struct {
  * both places). */
 Status interpret(const Module *module, const InterpretOptions *options, Tensor *const *inputs,
                  Tensor **outputs, Diag *diag);
-
-/* Cuts a global array into the devices' shards (padding zero) and puts it together again. */
-void tensor_cut(const Tensor *global, const ShardBoxes *boxes, Tensor **locals);
-Tensor *tensor_join(Tensor *const *locals, const ShardBoxes *boxes, const int64_t *dims);
 
 /* Values of a random parameter: normal for floats, small integers else, from `seed` and `number` alone
  * (Random123's Philox). */
