@@ -1,0 +1,260 @@
+/* ValueOps over tensors. A Value is a Tensor; only evaluate() and combine() run on several threads, each with
+ * a Diag of its own, merged when it failed. */
+#include "sim/values.h"
+
+#include "sim/eval/evaluate.h"
+#include "sim/region_boxes.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+/* Without numbers: results of up to so many elements are computed where they follow from constants. */
+enum { KNOWN_ELEMENTS = 256 };
+
+struct Values {
+  const Partitioned *partitioned;
+  uint32_t chips, partitions;
+  bool numbers;
+  Arena *arena;
+  Tensor **params; /* parameter p on chip c: params[p * chips + c]; the one reference is ours */
+  ValueOps ops;
+  pthread_mutex_t lock; /* of diag */
+  Diag *diag;
+};
+
+/* --- the table --- */
+
+static Value *retain(void *self, Value *value) {
+  (void)self;
+  return tensor_retain(value);
+}
+
+static void release(void *self, Value *value) {
+  (void)self;
+  tensor_release(value);
+}
+
+static Value *parameter(void *self, uint32_t chip, uint32_t number) {
+  const Values *values = self;
+  return tensor_retain(values->params[(size_t)number * values->chips + chip]);
+}
+
+static EvalContext context_of(const Values *values, uint32_t chip, uint32_t comp, Diag *diag) {
+  return (EvalContext){.module = values->partitioned->module,
+                       .comp = comp,
+                       .partition = chip % values->partitions,
+                       .replica = chip / values->partitions,
+                       .known_limit = values->numbers ? 0 : KNOWN_ELEMENTS,
+                       .diag = diag};
+}
+
+static Status finish(Values *values, Diag *own, Status status) {
+  if (status != STATUS_OK) {
+    pthread_mutex_lock(&values->lock);
+    diag_merge(values->diag, own);
+    pthread_mutex_unlock(&values->lock);
+  }
+  diag_free(own);
+  return status;
+}
+
+static Status evaluate(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
+                       Value **result) {
+  Values *values = self;
+  Diag *own = diag_new();
+  EvalContext context = context_of(values, chip, comp, own);
+  Tensor *const *tensors = (Tensor *const *)operands;
+  Tensor *made = NULL;
+  bool calls = instr->op == OP_FUSION || instr->op == OP_CALL;
+  uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
+  Status status = calls ? eval_comp(&context, callee, tensors, instr->operands.n, &made)
+                        : eval_op(&context, instr, tensors, &made);
+  *result = made;
+  return finish(values, own, status);
+}
+
+static Status combine(void *self, uint32_t comp, DType dtype, void *into, const void *from, int64_t n) {
+  Values *values = self;
+  Diag *own = diag_new();
+  EvalContext context = context_of(values, 0, comp, own);
+  return finish(values, own, eval_combine(&context, comp, dtype, into, from, n));
+}
+
+static Value *array(void *self, const Shape *shape, bool known) {
+  (void)self;
+  return tensor_new(shape, known);
+}
+
+static unsigned char *bytes(void *self, Value *value) {
+  (void)self;
+  const Tensor *tensor = value;
+  return tensor->known ? tensor->data : NULL;
+}
+
+static Value *tuple(void *self, Value *const *parts, uint32_t n) {
+  (void)self;
+  for (uint32_t i = 0; i < n; i++) tensor_retain(parts[i]);
+  return tensor_tuple((Tensor **)parts, n);
+}
+
+static Value *part(void *self, Value *value, uint32_t index) {
+  (void)self;
+  return tensor_retain(((const Tensor *)value)->parts[index]);
+}
+
+static bool integer(void *self, Value *value, int64_t *number) {
+  (void)self;
+  const Tensor *tensor = value;
+  DClass class = dtype_class(tensor->dtype);
+  bool whole = class == DCLASS_PRED || class == DCLASS_SIGNED || class == DCLASS_UNSIGNED;
+  if (!whole || !tensor->known || tensor_elements(tensor) != 1) return false;
+  *number = tensor_int_at(tensor, 0);
+  return true;
+}
+
+static const ValueOps table = {.retain = retain,
+                               .release = release,
+                               .parameter = parameter,
+                               .evaluate = evaluate,
+                               .array = array,
+                               .bytes = bytes,
+                               .combine = combine,
+                               .tuple = tuple,
+                               .part = part,
+                               .integer = integer};
+
+const ValueOps *values_ops(const Values *values) {
+  return &values->ops;
+}
+
+/* --- parameters --- */
+
+static bool same_shape(const Tensor *tensor, const Shape *shape) {
+  if (shape_is_tuple(shape) || tensor->dtype != shape->dtype || tensor->rank != shape->rank) return false;
+  for (uint32_t i = 0; i < shape->rank; i++) {
+    if (tensor->dims[i] != shape->dims[i]) return false;
+  }
+  return true;
+}
+
+/* The sharding must give the shards that the program takes. */
+static Status check_local(const Values *values, const Instr *param, const ShardBoxes *boxes) {
+  const Shape *local = param->shape;
+  bool same = local->rank == boxes->rank && local->rank <= EVAL_MAX_RANK;
+  for (uint32_t i = 0; same && i < local->rank; i++) same = local->dims[i] == boxes->local[i];
+  RETURN_IF(!same,
+            diag_fail(values->diag, STATUS_INVALID, param->place, "say with --spec how the parameter lies",
+                      "parameter %.*s: its sharding does not give the shape of its shards",
+                      STR_ARG(param->name)));
+  return STATUS_OK;
+}
+
+static Status cut_param(Values *values, uint32_t number, Tensor *input) {
+  const Partitioned *partitioned = values->partitioned;
+  const Comp *entry = module_entry(partitioned->module);
+  const Instr *param = &entry->instrs.at[entry->params.at[number]];
+  Tensor **shards = values->params + (size_t)number * values->chips;
+  if (input == NULL) {
+    shards[0] = tensor_new(param->shape, false);
+    for (uint32_t c = 1; c < values->chips; c++) shards[c] = tensor_retain(shards[0]);
+    return STATUS_OK;
+  }
+  const Shape *global = partitioned->global_params[number];
+  RETURN_IF(!same_shape(input, global),
+            diag_fail(values->diag, STATUS_INVALID, param->place, NULL,
+                      "parameter %.*s: not the shape of its input", STR_ARG(param->name)));
+  ShardBoxes boxes = shard_boxes(values->arena, partitioned->params[number], NULL, global->dims, global->rank,
+                                 values->chips);
+  TRY(check_local(values, param, &boxes));
+  tensor_cut(input, &boxes, shards);
+  return STATUS_OK;
+}
+
+Status values_new(const Partitioned *partitioned, uint32_t chips, Tensor *const *inputs, Diag *diag,
+                  Values **result) {
+  Values *values = calloc(1, sizeof *values);
+  if (values == NULL) abort();
+  Arena *arena = arena_new();
+  uint32_t n_params = module_entry(partitioned->module)->params.n;
+  int64_t replicas = partitioned->module->replica_count;
+  *values = (Values){.partitioned = partitioned,
+                     .chips = chips,
+                     .partitions = replicas > 1 && chips % replicas == 0 ? chips / (uint32_t)replicas : chips,
+                     .numbers = inputs != NULL,
+                     .arena = arena,
+                     .params = ARENA_ARRAY(arena, Tensor *, (size_t)n_params * chips + 1),
+                     .ops = table,
+                     .diag = diag};
+  values->ops.self = values;
+  pthread_mutex_init(&values->lock, NULL);
+  Status status = STATUS_OK;
+  for (uint32_t p = 0; p < n_params && status == STATUS_OK; p++)
+    status = cut_param(values, p, inputs == NULL ? NULL : inputs[p]);
+  if (status == STATUS_OK) {
+    *result = values;
+  } else {
+    values_free(values);
+  }
+  return status;
+}
+
+void values_free(Values *values) {
+  if (values == NULL) return;
+  size_t n = (size_t)module_entry(values->partitioned->module)->params.n * values->chips;
+  for (size_t i = 0; i < n; i++) tensor_release(values->params[i]);
+  pthread_mutex_destroy(&values->lock);
+  arena_free(values->arena);
+  free(values);
+}
+
+/* --- outputs --- */
+
+/* [chips, …local], without a sharding. */
+static Tensor *stacked(Arena *arena, Tensor *const *locals, uint32_t chips) {
+  uint32_t rank = locals[0]->rank + 1;
+  int64_t *dims = ARENA_ARRAY(arena, int64_t, rank);
+  dims[0] = chips;
+  for (uint32_t i = 1; i < rank; i++) dims[i] = locals[0]->dims[i - 1];
+  bool known = true;
+  for (uint32_t c = 0; c < chips; c++) known = known && locals[c]->known;
+  Tensor *stack = tensor_new_array(locals[0]->dtype, dims, rank, known);
+  for (uint32_t c = 0; c < chips && known; c++) {
+    size_t n = locals[c]->bytes;
+    if (n != 0) memcpy(stack->data + c * n, locals[c]->data, n);
+  }
+  return stack;
+}
+
+static Status collect(const Values *values, Arena *arena, Value *const *roots, uint32_t output,
+                      Tensor **whole) {
+  const Partitioned *partitioned = values->partitioned;
+  Tensor **locals = ARENA_ARRAY(arena, Tensor *, values->chips);
+  for (uint32_t c = 0; c < values->chips; c++) {
+    Tensor *root = roots[c];
+    locals[c] = root->dtype == DTYPE_TUPLE ? root->parts[output] : root;
+  }
+  RETURN_IF(locals[0]->dtype == DTYPE_TUPLE || locals[0]->rank > EVAL_MAX_RANK,
+            diag_fail(values->diag, STATUS_INVALID, NOWHERE, NULL, "output %u is not an array", output));
+  if (partitioned->outputs[output] == NULL) {
+    *whole = stacked(arena, locals, values->chips);
+    return STATUS_OK;
+  }
+  const Shape *global = partitioned->global_outputs[output];
+  ShardBoxes boxes =
+      shard_boxes(arena, partitioned->outputs[output], NULL, global->dims, global->rank, values->chips);
+  *whole = tensor_join(locals, &boxes, global->dims);
+  return STATUS_OK;
+}
+
+Status values_collect_outputs(const Values *values, Value *const *roots, Tensor **outputs) {
+  Arena *arena = arena_new();
+  Status status = STATUS_OK;
+  uint32_t n = values->partitioned->n_outputs, done = 0;
+  for (; done < n && status == STATUS_OK; done++)
+    status = collect(values, arena, roots, done, &outputs[done]);
+  if (status != STATUS_OK) {
+    for (uint32_t i = 0; i + 1 < done; i++) tensor_release(outputs[i]);
+  }
+  arena_free(arena);
+  return status;
+}
