@@ -132,6 +132,10 @@ static Str unique_name(Module *module, const StrMap *taken, Str name) {
   return candidate;
 }
 
+Str comp_free_name(Module *module, uint32_t comp, Str name) {
+  return unique_name(module, module_comp(module, comp)->names, name);
+}
+
 uint32_t module_add_comp(Module *module, Str name) {
   Comp comp = {.name = unique_name(module, module->comp_names, name.n == 0 ? STR("computation") : name),
                .root = NO_ID,
@@ -139,6 +143,12 @@ uint32_t module_add_comp(Module *module, Str name) {
   map_put(module->comp_names, comp.name, module->comps.n);
   VEC_PUSH(module->arena, &module->comps, comp);
   return module->comps.n - 1;
+}
+
+void module_rename_comp(Module *module, uint32_t comp, Str name) {
+  Str unique = unique_name(module, module->comp_names, name);
+  map_put(module->comp_names, unique, comp);
+  module_comp(module, comp)->name = unique;
 }
 
 Comp *module_comp(const Module *module, uint32_t comp) {

@@ -232,11 +232,15 @@ void module_free(Module *module);
 /* An empty computation, its root NO_ID until it is set. Pointers to computations are good until the next one
  * is added. */
 uint32_t module_add_comp(Module *module, Str name);
+/* Another name, or the same with a number where it is taken; the old name stays taken. */
+void module_rename_comp(Module *module, uint32_t comp, Str name);
 Comp *module_comp(const Module *module, uint32_t comp);
 Comp *module_entry(const Module *module);
 /* By name; NO_ID where there is none. */
 uint32_t module_find_comp(const Module *module, Str name);
 uint32_t comp_find(const Comp *comp, Str name);
+/* `name`, or where the computation has it the same with another number. */
+Str comp_free_name(Module *module, uint32_t comp, Str name);
 /* Appends an instruction; an empty name is made from the opcode; a name that the computation has already gets
  * another number. Returns its index. Pointers to instructions are good until the next one is added. */
 uint32_t comp_add(Module *module, uint32_t comp, Opcode op, Str name, const Shape *shape,

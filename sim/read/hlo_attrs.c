@@ -35,39 +35,34 @@ static Status read_string(Reader *reader, Attr *attr) {
   return lex_string(&reader->lex, &attr->text);
 }
 
-/* Names of computations. */
+/* Computations, by their names or in place. */
 
-static Status read_comp_name(Reader *reader, const CompRef *at, uint32_t *comp) {
+static Status read_comp_name(Reader *reader, AttrId id, uint32_t element, uint32_t *comp) {
   Lexer *lex = &reader->lex;
-  CompRef ref = *at;
-  lex_peek(lex);
+  if (lex_peek(lex) == '{') return read_inline_comp(reader, comp);
+  uint32_t instr = module_comp(reader->module, reader->comp)->instrs.n;
+  CompRef ref = {.comp = reader->comp, .instr = instr, .attr = id, .element = element};
   ref.place = lex_place(lex, lex->at);
   TRY(lex_name(lex, "the name of a computation", &ref.name));
   *comp = module_find_comp(reader->module, ref.name);
-  if (*comp != NO_ID && *comp != reader->comp) return STATUS_OK;
+  if (*comp != NO_ID && module_comp(reader->module, *comp)->root != NO_ID) return STATUS_OK;
   *comp = NO_ID;
   VEC_PUSH(reader->scratch, &reader->refs, ref);
   return STATUS_OK;
 }
 
-static CompRef ref_here(const Reader *reader, uint32_t instr, uint32_t element) {
-  return (CompRef){.comp = reader->comp, .instr = instr, .attr = reader->attrs.n, .element = element};
-}
-
-static Status read_comp(Reader *reader, uint32_t instr, Attr *attr) {
-  CompRef ref = ref_here(reader, instr, 0);
-  return read_comp_name(reader, &ref, &attr->comp);
+static Status read_comp(Reader *reader, Attr *attr) {
+  return read_comp_name(reader, attr->id, 0, &attr->comp);
 }
 
 /* {%a, %b} or %a */
-static Status read_comps(Reader *reader, uint32_t instr, Attr *attr) {
+static Status read_comps(Reader *reader, Attr *attr) {
   Lexer *lex = &reader->lex;
   Vec(uint32_t) comps = {0};
   bool braced = lex_accept(lex, '{');
   for (bool more = !braced || !lex_accept(lex, '}'); more;) {
-    CompRef ref = ref_here(reader, instr, comps.n);
     uint32_t comp;
-    TRY(read_comp_name(reader, &ref, &comp));
+    TRY(read_comp_name(reader, attr->id, comps.n, &comp));
     VEC_PUSH(reader->arena, &comps, comp);
     more = false;
     if (braced) TRY(lex_more(lex, '}', &more));
@@ -336,20 +331,19 @@ static Status read_keys(Reader *reader, Attr *attr) {
 
 /* Attributes whose text is carried, but holds something to look at. */
 
-static void origin_of_frame(Reader *reader, int64_t frame) {
+static void origin_of_frame(const Reader *reader, int64_t frame, Origin *origin) {
   const SourceTables *tables = &reader->tables;
   if (frame < 1 || frame > tables->frames.n) return;
   int64_t at = tables->frames.at[frame - 1];
   if (at < 1 || at > tables->locations.n) return;
   FileLocation location = tables->locations.at[at - 1];
   if (location.file < 1 || location.file > tables->files.n) return;
-  reader->origin.file = tables->files.at[location.file - 1];
-  reader->origin.line = (uint32_t)location.line;
+  origin->file = tables->files.at[location.file - 1];
+  origin->line = (uint32_t)location.line;
 }
 
-static Status read_metadata_value(Reader *reader, Str key) {
+static Status read_metadata_value(Reader *reader, Str key, Origin *origin) {
   Lexer *lex = &reader->lex;
-  Origin *origin = &reader->origin;
   int64_t number;
   Str text;
   if (str_is(key, "op_name")) return lex_string(lex, &origin->op_name);
@@ -358,12 +352,12 @@ static Status read_metadata_value(Reader *reader, Str key) {
   if (!line && !str_is(key, "stack_frame_id")) return lex_raw(lex, &text);
   TRY(lex_int(lex, &number));
   if (line && number > 0 && number <= UINT32_MAX) origin->line = (uint32_t)number;
-  if (!line) origin_of_frame(reader, number);
+  if (!line) origin_of_frame(reader, number, origin);
   return STATUS_OK;
 }
 
 /* {op_name="…" stack_frame_id=3}, blanks or commas between. */
-static Status read_metadata(Reader *reader, Attr *attr) {
+static Status read_metadata(Reader *reader, Attr *attr, Origin *origin) {
   Lexer *lex = &reader->lex;
   lex_peek(lex);
   const char *start = lex->at;
@@ -372,7 +366,7 @@ static Status read_metadata(Reader *reader, Attr *attr) {
     Str key = lex_word(lex);
     if (key.n == 0) return lex_expected(lex, "a key or '}'");
     TRY(lex_expect(lex, '='));
-    TRY(read_metadata_value(reader, key));
+    TRY(read_metadata_value(reader, key, origin));
     lex_accept(lex, ',');
   }
   attr->text = lex_clean(lex, start);
@@ -440,6 +434,8 @@ static ReadValue *const read_kind[] = {
     [ATTR_KIND_WORD] = read_word,
     [ATTR_KIND_NUMBER] = read_raw,
     [ATTR_KIND_STRING] = read_string,
+    [ATTR_KIND_COMP] = read_comp,
+    [ATTR_KIND_COMPS] = read_comps,
     [ATTR_KIND_SLICES] = read_slices,
     [ATTR_KIND_PADDING] = read_padding,
     [ATTR_KIND_WINDOW] = read_window,
@@ -452,19 +448,15 @@ static ReadValue *const read_kind[] = {
     [ATTR_KIND_RAW] = read_raw,
 };
 
-static Status read_value(Reader *reader, uint32_t instr, Attr *attr) {
+static Status read_value(Reader *reader, Attr *attr, Instr *instr) {
   switch (attr->id) {
-  case ATTR_metadata: return read_metadata(reader, attr);
+  case ATTR_metadata: return read_metadata(reader, attr, &instr->origin);
   case ATTR_backend_config: return read_backend_config(reader, attr);
   case ATTR_control_predecessors: return read_predecessors(reader, attr);
   case ATTR_outfeed_shape: return read_shape_text(reader, attr);
   case ATTR_literal: return read_literal_text(reader, attr);
-  default: break;
+  default: return read_kind[attr_kind(attr->id)](reader, attr);
   }
-  AttrKind kind = attr_kind(attr->id);
-  if (kind == ATTR_KIND_COMP) return read_comp(reader, instr, attr);
-  if (kind == ATTR_KIND_COMPS) return read_comps(reader, instr, attr);
-  return read_kind[kind](reader, attr);
 }
 
 /* slice_sizes={{…}} of an in-place collective-permute is not the list that a gather has. */
@@ -474,32 +466,34 @@ static AttrId by_value(Reader *reader, AttrId id) {
   return nested ? ATTR_permute_slice_sizes : id;
 }
 
-static Status read_attr(Reader *reader, uint32_t instr) {
+/* The attributes from `base` on are those of the instruction at hand. */
+static Status check_new(Reader *reader, uint32_t base, AttrId id, Str name) {
+  for (uint32_t i = base; i < reader->attrs.n; i++)
+    RETURN_IF(reader->attrs.at[i].id == id,
+              LEX_FAIL(&reader->lex, name.at, NULL, "%.*s is given twice", STR_ARG(name)));
+  return STATUS_OK;
+}
+
+static Status read_attr(Reader *reader, uint32_t base, Instr *instr) {
   Lexer *lex = &reader->lex;
   Attr attr = {0};
   Str name = lex_peek_word(lex);
   if (name.n == 0) return lex_expected(lex, "an attribute");
   if (!attr_parse(name, &attr.id)) return unknown_word(lex, name, "attribute", attr_names, ATTR_COUNT);
-  RETURN_IF(reader->has_attr[attr.id], LEX_FAIL(lex, name.at, NULL, "%.*s is given twice", STR_ARG(name)));
-  reader->has_attr[attr.id] = true;
   lex->at += name.n;
   TRY(lex_expect(lex, '='));
   attr.id = by_value(reader, attr.id);
-  TRY(read_value(reader, instr, &attr));
+  TRY(check_new(reader, base, attr.id, name));
+  TRY(read_value(reader, &attr, instr));
   VEC_PUSH(reader->scratch, &reader->attrs, attr);
   return STATUS_OK;
 }
 
-static Status read_attr_list(Reader *reader, uint32_t instr) {
-  while (lex_accept(&reader->lex, ',')) TRY(read_attr(reader, instr));
+Status read_attrs(Reader *reader, Instr *instr) {
+  uint32_t base = reader->attrs.n;
+  while (lex_accept(&reader->lex, ',')) TRY(read_attr(reader, base, instr));
+  for (uint32_t i = base; i < reader->attrs.n; i++)
+    instr_set_shared(reader->module, instr, reader->attrs.at[i]);
+  reader->attrs.n = base;
   return STATUS_OK;
-}
-
-Status read_attrs(Reader *reader, uint32_t instr) {
-  reader->attrs.n = 0;
-  reader->origin = (Origin){0};
-  Status status = read_attr_list(reader, instr);
-  for (uint32_t i = 0; i < reader->attrs.n; i++) reader->has_attr[reader->attrs.at[i].id] = false;
-  reader->has_attr[ATTR_slice_sizes] = false;
-  return status;
 }

@@ -70,7 +70,7 @@ static Status read_header_value(Reader *reader, HeaderKey *key) {
     TRY(read_key_values(reader, &module->frontend));
   else
     return lex_raw(lex, &key->text);
-  key->text = lex_clean(lex, start);
+  key->text = (Str){start, (size_t)(lex->at - start)};
   return STATUS_OK;
 }
 

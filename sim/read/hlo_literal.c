@@ -218,10 +218,10 @@ static Status read_rows(Reader *reader, const Shape *shape, uint32_t d, unsigned
   }
   TRY(lex_expect(lex, '{'));
   for (int64_t i = 0; i < shape->dims[d]; i++) {
-    if (i != 0) TRY(lex_expect(lex, ','));
+    if (i != 0 && !lex_accept(lex, ',')) return lex_expected(lex, "',': the shape has more values");
     TRY(read_rows(reader, shape, d + 1, to));
   }
-  return lex_expect(lex, '}');
+  return lex_accept(lex, '}') ? STATUS_OK : lex_expected(lex, "'}': the shape has no more values");
 }
 
 static bool accept_elided(Lexer *lex) {

@@ -6,8 +6,9 @@
 
 /* A computation that was named before it was read whole: filled in at the end. */
 typedef struct {
-  uint32_t comp, instr, attr; /* where the name stands */
-  uint32_t element;           /* of a COMPS attribute */
+  uint32_t comp, instr; /* where the name stands */
+  AttrId attr;
+  uint32_t element; /* of a COMPS attribute */
   Str name;
   Place place;
 } CompRef;
@@ -38,9 +39,7 @@ typedef struct {
   Vec(CompRef) refs;      /* to computations that are still to come */
   uint32_t comp;          /* the computation at hand */
   Vec(uint32_t) operands; /* of the instructions at hand, the innermost last */
-  Vec(Attr) attrs;        /* of the instruction at hand */
-  bool has_attr[ATTR_COUNT];
-  Origin origin;
+  Vec(Attr) attrs;        /* the same */
 } Reader;
 
 /* hlo_shape.c */
@@ -55,10 +54,9 @@ Status read_literal(Reader *reader, const Shape *shape, const Literal **literal)
 Status read_sharding(Reader *reader, const HloSharding **sharding);
 Status read_replica_groups(Reader *reader, const ReplicaGroups **groups);
 
-/* hlo_attrs.c: `, name=value`… after the operands, into reader->attrs. `instr` is the index that it will
- * have.
- */
-Status read_attrs(Reader *reader, uint32_t instr);
+/* hlo_attrs.c: `, name=value`… after the operands, into `instr`, which is the next of the computation at
+ * hand. */
+Status read_attrs(Reader *reader, Instr *instr);
 /* {key="value",key={json}} */
 Status read_key_values(Reader *reader, KeyValues *keys);
 
@@ -68,6 +66,8 @@ Status read_tables(Reader *reader);
 
 /* hlo_read.c: an instruction of the computation at hand by its name. */
 Status find_instr(Reader *reader, Str name, const char *where, uint32_t *instr);
+/* A computation that stands in the place of its name: { instructions }. */
+Status read_inline_comp(Reader *reader, uint32_t *comp);
 
 /* The error that `word`, at the cursor, is no `what`; with the nearest of `names`. */
 Status unknown_word(Lexer *lex, Str word, const char *what, const char *const *names, size_t n);

@@ -1,6 +1,6 @@
 /* HLO text to a module: recursive descent over computations and instructions, in one pass. Names of
- * computations that come later are filled in at the end. Grammar: xla/hlo/parser/hlo_parser.cc; what it accepts is accepted here, and
- * module_print() gives it back. */
+ * computations that come later are filled in at the end. Grammar: xla/hlo/parser/hlo_parser.cc; what it
+ * accepts is accepted here, and module_print() gives it back. */
 #include "sim/ir/callgraph.h"
 #include "sim/read/hlo_parse.h"
 
@@ -43,13 +43,9 @@ Status find_instr(Reader *reader, Str name, const char *where, uint32_t *instr) 
   return *instr != NO_ID ? STATUS_OK : unknown_instr(reader, name, where);
 }
 
-/* A name for an instruction that the text does not name. */
+/* A name, as XLA gives it, for an instruction that the text does not name. */
 static Str fresh_name(Reader *reader, Opcode op) {
-  const Comp *comp = comp_at_hand(reader);
-  for (uint32_t n = comp->instrs.n;; n++) {
-    Str name = str_printf(reader->arena, "%s.%u", op_text(op), n);
-    if (comp_find(comp, name) == NO_ID) return name;
-  }
+  return comp_free_name(reader->module, reader->comp, str_printf(reader->arena, "%s.anon", op_text(op)));
 }
 
 /* Appends; what the instruction points to is in the module's arena already. */
@@ -185,11 +181,6 @@ static Status read_arguments(Reader *reader, Instr *instr) {
 
 /* Instructions. */
 
-static void take_attrs(Reader *reader, Instr *instr) {
-  instr->origin = reader->origin;
-  for (uint32_t i = 0; i < reader->attrs.n; i++) instr_set_shared(reader->module, instr, reader->attrs.at[i]);
-}
-
 static Status find_shape(Reader *reader, const char *start, Instr *instr) {
   Lexer *lex = &reader->lex;
   if (instr->shape != NULL) return STATUS_OK;
@@ -205,12 +196,10 @@ static Status read_call(Reader *reader, const Shape *shape, Str name, const char
   TRY(read_opcode(reader, &instr));
   TRY(lex_expect(&reader->lex, '('));
   TRY(read_arguments(reader, &instr));
-  if (nested) {
+  if (nested)
     instr.name = fresh_name(reader, instr.op);
-  } else {
-    TRY(read_attrs(reader, comp_at_hand(reader)->instrs.n));
-    take_attrs(reader, &instr);
-  }
+  else
+    TRY(read_attrs(reader, &instr));
   TRY(find_shape(reader, start, &instr));
   *made = append(reader, &instr);
   return STATUS_OK;
@@ -325,6 +314,20 @@ static Status read_body(Reader *reader) {
   return collect_params(reader);
 }
 
+/* It gets its name at the end, as XLA gives it: after those inside of it. */
+Status read_inline_comp(Reader *reader, uint32_t *comp) {
+  Lexer *lex = &reader->lex;
+  uint32_t outer = reader->comp;
+  TRY(lex_enter(lex));
+  *comp = reader->comp = module_add_comp(reader->module, STR("inline computation"));
+  comp_at_hand(reader)->place = lex_place(lex, lex->at);
+  TRY(read_body(reader));
+  module_rename_comp(reader->module, *comp, STR("_"));
+  reader->comp = outer;
+  lex_leave(lex);
+  return STATUS_OK;
+}
+
 static Status read_execution_thread(Reader *reader) {
   Lexer *lex = &reader->lex;
   if (!lex_accept(lex, ',')) return STATUS_OK;
@@ -370,11 +373,11 @@ static Status resolve_refs(Reader *reader) {
     uint32_t comp = module_find_comp(reader->module, ref->name);
     RETURN_IF(comp == NO_ID, diag_fail(reader->lex.diag, STATUS_INVALID, ref->place, NULL,
                                        "there is no computation '%.*s'", STR_ARG(str_sub(ref->name, 0, 80))));
-    Attr *attr = &comp_instr(reader->module, ref->comp, ref->instr)->attrs[ref->attr];
-    if (attr_kind(attr->id) == ATTR_KIND_COMP)
-      attr->comp = comp;
+    Instr *instr = comp_instr(reader->module, ref->comp, ref->instr);
+    if (attr_kind(ref->attr) == ATTR_KIND_COMP)
+      instr_set_comp(reader->module, instr, ref->attr, comp);
     else
-      attr->comps.at[ref->element] = comp;
+      instr_comps(instr, ref->attr).at[ref->element] = comp;
   }
   return STATUS_OK;
 }
@@ -392,6 +395,8 @@ static Status check_entry(Reader *reader) {
   Module *module = reader->module;
   if (module->entry == NO_ID) module->entry = module->comps.n - 1;
   reader->comp = module->entry;
+  if (module->name.n == 0)
+    module->name = str_printf(reader->arena, "module_%.*s", STR_ARG(comp_at_hand(reader)->name));
   if (layout->result == NULL) return STATUS_OK;
   return check_types(reader, layout->place, layout->params->parts, layout->params->rank, layout->result);
 }
@@ -409,7 +414,7 @@ static Status read_module(Reader *reader) {
 }
 
 Status hlo_read(const Source *source, const ReadLimits *limits, Module **made, Diag *diag) {
-  Module *module = module_new(STR("module"));
+  Module *module = module_new(STR(""));
   module->source = source;
   Reader reader = {.lex = lexer_of(source, limits, module->arena, diag),
                    .arena = module->arena,

@@ -88,16 +88,6 @@ static Status check_permutation(Reader *reader, const char *where, Ints order, u
   return STATUS_OK;
 }
 
-/* A layout's text holds no blanks. */
-static Str without_blanks(Arena *arena, Str text) {
-  if (str_find(text, ' ') == text.n) return text;
-  StrBuf buf = {.arena = arena};
-  for (size_t i = 0; i < text.n; i++) {
-    if (text.at[i] != ' ') buf_char(&buf, text.at[i]);
-  }
-  return buf_str(&buf);
-}
-
 static Status read_layout(Reader *reader, Arena *arena, uint32_t rank, const Layout **made) {
   Lexer *lex = &reader->lex;
   const char *start = lex->at;
@@ -116,7 +106,7 @@ static Status read_layout(Reader *reader, Arena *arena, uint32_t rank, const Lay
     while (lex_peek(lex) != '}') TRY(read_layout_part(reader, arena, layout));
   }
   TRY(lex_expect(lex, '}'));
-  layout->text = without_blanks(arena, lex_clean(lex, start));
+  layout->text = lex_packed(lex, start);
   *made = layout;
   return STATUS_OK;
 }

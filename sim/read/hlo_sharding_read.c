@@ -290,6 +290,17 @@ static Status read_device(Reader *reader, HloSharding *sharding) {
   return lex_int_from(&reader->lex, 0, &sharding->device);
 }
 
+static Status unknown_sharding_word(Lexer *lex) {
+  static const char *const words[] = {
+      "replicated", "maximal",     "manual",         "unknown",
+      "unreduced",  "devices",     "device",         "last_tile_dim_replicate",
+      "metadata",   "shard_like",  "last_tile_dims", "mesh",
+      "shard_as",   "maximal_mesh"};
+  Str word = lex_peek_word(lex);
+  if (word.n == 0) return lex_expected(lex, "a sharding");
+  return unknown_word(lex, word, "word of a sharding", words, sizeof words / sizeof *words);
+}
+
 /* One word of a sharding and what belongs to it; the words may stand in any order. */
 static Status read_sharding_word(Reader *reader, HloSharding *sharding) {
   static const struct {
@@ -316,7 +327,7 @@ static Status read_sharding_word(Reader *reader, HloSharding *sharding) {
     return read_single_device(reader, sharding);
   if (lex_accept_word(lex, "shard_as") || lex_accept_word(lex, "shard_like")) return lex_int(lex, &group);
   sharding->last_tile_dim_replicate = lex_accept_word(lex, "last_tile_dim_replicate");
-  return sharding->last_tile_dim_replicate ? STATUS_OK : lex_expected(lex, "a sharding");
+  return sharding->last_tile_dim_replicate ? STATUS_OK : unknown_sharding_word(lex);
 }
 
 static Status check_subgroups(Reader *reader, const char *start, const HloSharding *sharding) {
@@ -426,7 +437,7 @@ Status read_replica_groups(Reader *reader, const ReplicaGroups **made) {
     TRY(read_group_iota(reader, groups));
   else
     TRY(read_group_mesh(reader, groups));
-  groups->text = lex_clean(lex, start);
+  groups->text = c == 'm' ? lex_clean(lex, start) : lex_packed(lex, start);
   *made = groups;
   return STATUS_OK;
 }

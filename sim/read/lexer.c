@@ -90,9 +90,10 @@ Status lex_expected(Lexer *lex, const char *what) {
   if (lex_at_end(lex))
     return LEX_FAIL(lex, lex->end, "the text looks cut off: write the whole program again",
                     "the text ends where %s is expected", what);
-  Str found = lex_peek_word(lex);
-  if (found.n == 0) found = (Str){lex->at, 1};
-  return LEX_FAIL(lex, lex->at, NULL, "expected %s, found '%.*s'", what, STR_ARG(str_sub(found, 0, 80)));
+  Str found = {lex->at, 1};
+  while (is(*lex->at, WORD) && lex->at + found.n < lex->end && is(lex->at[found.n], WORD) && found.n < 80)
+    found.n++;
+  return LEX_FAIL(lex, lex->at, NULL, "expected %s, found '%.*s'", what, STR_ARG(found));
 }
 
 Status lex_expect(Lexer *lex, char c) {
@@ -313,32 +314,30 @@ static bool needless(char before, const char *after, const char *end) {
   return strchr("{[(,=:<>", before) != NULL || strchr("}]),=:<", *after) != NULL || arrow;
 }
 
-/* Past the blanks and comments at `at`. */
+/* Past the blanks and comments at `at`, which is within what was taken. */
 static const char *skip_blanks(Lexer *lex, const char *at) {
   Lexer ahead = *lex;
   ahead.at = at;
+  ahead.end = lex->at;
   lex_peek(&ahead);
   return ahead.at;
 }
 
-Str lex_clean(Lexer *lex, const char *start) {
+/* Most texts need no change and are given back as slices of the source. */
+static Str without_blanks(Lexer *lex, const char *start, bool packed) {
   const char *stop = lex->at, *from = start;
   StrBuf buf = {.arena = lex->arena};
   for (const char *at = start; at < stop;) {
-    char c = *at;
-    if (c == '"' || c == '\'') {
-      at = string_end(lex, at);
+    bool quoted = *at == '"' || *at == '\'';
+    const char *next = quoted                         ? string_end(lex, at)
+                       : is(*at, BLANK) || *at == '/' ? skip_blanks(lex, at)
+                                                      : at;
+    if (quoted || next == at) {
+      at = quoted ? next : at + 1;
       continue;
     }
-    if (!is(c, BLANK) && (c != '/' || comment_end(lex, at) == NULL)) {
-      at++;
-      continue;
-    }
-    const char *next = skip_blanks(lex, at);
-    if (next > stop) next = stop;
-    bool keep = next < stop && at > start && !needless(at[-1], next, lex->end);
-    bool as_is = keep && next == at + 1 && c == ' ';
-    if (!as_is) {
+    bool keep = !packed && next < stop && at > start && !needless(at[-1], next, lex->end);
+    if (!keep || next != at + 1 || *at != ' ') {
       buf_add(&buf, (Str){from, (size_t)(at - from)});
       if (keep) buf_char(&buf, ' ');
       from = next;
@@ -349,6 +348,14 @@ Str lex_clean(Lexer *lex, const char *start) {
   if (from == start) return tail;
   buf_add(&buf, tail);
   return buf_str(&buf);
+}
+
+Str lex_clean(Lexer *lex, const char *start) {
+  return without_blanks(lex, start, false);
+}
+
+Str lex_packed(Lexer *lex, const char *start) {
+  return without_blanks(lex, start, true);
 }
 
 Status lex_enter(Lexer *lex) {

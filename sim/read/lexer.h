@@ -57,8 +57,10 @@ Status lex_braced(Lexer *lex, Str *text);
 /* A value of unknown kind: words, strings and balanced brackets without a blank between them; comments and
  * needless blanks are left out of `text`. */
 Status lex_raw(Lexer *lex, Str *text);
-/* The text from `start` to the cursor without comments and needless blanks. */
+/* The text from `start` to the cursor without comments and needless blanks, or without any blank outside of
+ * strings. */
 Str lex_clean(Lexer *lex, const char *start);
+Str lex_packed(Lexer *lex, const char *start);
 
 /* Around a recursion: refuses what is nested deeper than the limit. */
 Status lex_enter(Lexer *lex);

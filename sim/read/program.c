@@ -12,6 +12,14 @@ static bool is_mlir(Lexer *lex) {
   return false;
 }
 
+/* Whether the text opens with the module's header or with a computation. */
+static bool is_hlo(Lexer *lex) {
+  Lexer ahead = *lex;
+  if (lex_accept_word(&ahead, "HloModule") || lex_accept_word(&ahead, "ENTRY") || lex_accept(&ahead, '%'))
+    return true;
+  return lex_word(&ahead).n != 0 && (lex_at_end(&ahead) || strchr("({", lex_peek(&ahead)) != NULL);
+}
+
 /* Bytes that no text holds. */
 static bool is_binary(Str text) {
   size_t seen = text.n < 512 ? text.n : 512;
@@ -28,6 +36,7 @@ Status program_read(const Source *source, const ReadLimits *limits, Module **mod
   Arena *arena = arena_new();
   Lexer lex = lexer_of(source, limits, arena, diag);
   bool empty = lex_at_end(&lex) && lex.open_comment == NULL, mlir = !empty && is_mlir(&lex);
+  bool hlo = !empty && (is_hlo(&lex) || lex.open_comment != NULL);
   Place start = lex_place(&lex, lex.at);
   arena_free(arena);
   *module = NULL;
@@ -35,5 +44,6 @@ Status program_read(const Source *source, const ReadLimits *limits, Module **mod
             diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "%.*s is not text", STR_ARG(source->name)));
   RETURN_IF(empty, diag_fail(diag, STATUS_INVALID, start, hint, "there is no program in this text"));
   RETURN_IF(mlir, diag_fail(diag, STATUS_INVALID, start, hint, "StableHLO text is not read yet"));
+  RETURN_IF(!hlo, diag_fail(diag, STATUS_INVALID, start, hint, "this is not HLO text"));
   return hlo_read(source, limits, module, diag);
 }
