@@ -1,0 +1,185 @@
+/* Fabric: a helper actor a flow. It holds the flow's lanes while SimGrid moves the bytes, then pays the
+ * latency and lands the transfer. A transfer by way of a third chip is two flows side by side, as a stream
+ * that is cut through there. */
+#include "sim/engine/fabric.h"
+
+#include "sim/engine/platform.h"
+
+#include <math.h>
+#include <simgrid/engine.h>
+
+typedef struct Job Job;
+
+/* One flow of a transfer. */
+typedef struct {
+  Job *job;
+  uint32_t from, to;
+  int64_t start_ps;
+  Vec(uint32_t) lanes; /* taken on its links, in the order of the route */
+} Leg;
+
+struct Job {
+  Fabric *fabric;
+  Transfer transfer;
+  Leg legs[2];
+  uint32_t legs_left, hops, lane;
+  int64_t start_ps, left_ps;
+  Job *next_free;
+};
+
+struct Fabric {
+  Arena *arena;
+  const Pod *pod;
+  Ledger *ledger;
+  Platform platform;
+  Actors *actors;
+  Lanes *dma_lanes;  /* a chip */
+  Lanes *link_lanes; /* LINKS_PER_CHIP a chip */
+  Job *free_jobs;
+  int64_t hop_ps;
+  uint32_t flows;
+};
+
+Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag) {
+  Fabric *own = ARENA_NEW(arena, Fabric);
+  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger, .hop_ps = pod_hop_ps(pod)};
+  TRY(platform_start(arena, pod, &own->platform, diag));
+  own->actors = actors_new(arena);
+  own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
+  own->link_lanes = ARENA_ARRAY(arena, Lanes, (size_t)pod->n_chips * LINKS_PER_CHIP);
+  *fabric = own;
+  return STATUS_OK;
+}
+
+Actors *fabric_actors(const Fabric *fabric) {
+  return fabric->actors;
+}
+
+Lanes *fabric_dma_lanes(Fabric *fabric, uint32_t chip) {
+  return &fabric->dma_lanes[chip];
+}
+
+uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to) {
+  if (via == NO_PEER) return route_links(fabric->pod, from, to, NULL, NULL);
+  return route_links(fabric->pod, from, via, NULL, NULL) + route_links(fabric->pod, via, to, NULL, NULL);
+}
+
+static void add_event(const Job *job, Event event) {
+  event.name = job->transfer.name;
+  event.op = job->transfer.op;
+  event.peer = job->transfer.to;
+  event.flow = job->transfer.flow;
+  event.bytes = job->transfer.bytes;
+  ledger_add(job->fabric->ledger, event);
+}
+
+static Lanes *lanes_of(const Job *job, Link link) {
+  return &job->fabric->link_lanes[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
+}
+
+static void occupy_link(void *self, Link link) {
+  Leg *leg = self;
+  uint32_t lane = lane_take(leg->job->fabric->arena, lanes_of(leg->job, link), leg->start_ps);
+  VEC_PUSH(leg->job->fabric->arena, &leg->lanes, lane);
+}
+
+/* The end of a leg, and which of its links is being given back. */
+typedef struct {
+  const Leg *leg;
+  int64_t end_ps;
+  uint32_t at;
+} Vacation;
+
+static void vacate_link(void *self, Link link) {
+  Vacation *vacation = self;
+  const Leg *leg = vacation->leg;
+  uint32_t lane = leg->lanes.at[vacation->at++];
+  lane_give(lanes_of(leg->job, link), lane, vacation->end_ps);
+  add_event(leg->job, (Event){.kind = EVENT_LINK,
+                              .track = TRACK_LINK,
+                              .chip = link.chip,
+                              .lane = 2 * link.axis + link.down + LINKS_PER_CHIP * lane,
+                              .start_ps = leg->start_ps,
+                              .duration_ps = vacation->end_ps - leg->start_ps});
+}
+
+/* The end of a flow on SimGrid's clock, rounded up to a picosecond; what the clock's own rounding adds does
+ * not count. */
+static int64_t date_rounded_up_ps(void) {
+  return (int64_t)ceil(simgrid_get_clock() * 1e12 - 0.02);
+}
+
+/* The bytes of a leg over its links. */
+static void run_flow(Leg *leg) {
+  Fabric *fabric = leg->job->fabric;
+  sg_host_t *hosts = fabric->platform.hosts;
+  leg->lanes.n = 0;
+  route_links(fabric->pod, leg->from, leg->to, occupy_link, leg);
+  sg_host_sendto(hosts[leg->from], hosts[leg->to], (double)leg->job->transfer.bytes);
+  Vacation vacation = {.leg = leg, .end_ps = date_rounded_up_ps()};
+  route_links(fabric->pod, leg->from, leg->to, vacate_link, &vacation);
+  if (vacation.end_ps > leg->job->left_ps) leg->job->left_ps = vacation.end_ps;
+}
+
+static void add_dma_event(const Job *job, int64_t landed_ps) {
+  lane_give(&job->fabric->dma_lanes[job->transfer.from], job->lane, landed_ps);
+  add_event(job, (Event){.kind = EVENT_DMA,
+                         .track = TRACK_DMA,
+                         .chip = job->transfer.from,
+                         .lane = job->lane,
+                         .start_ps = job->start_ps,
+                         .duration_ps = landed_ps - job->start_ps});
+}
+
+static void land(Job *job) {
+  Fabric *fabric = job->fabric;
+  const Transfer *transfer = &job->transfer;
+  int64_t landed_ps = job->left_ps + job->hops * fabric->hop_ps;
+  if (transfer->left != NULL) {
+    sleep_until_ps(job->left_ps);
+    transfer->left(transfer->argument);
+  }
+  sleep_until_ps(landed_ps);
+  if (!transfer->is_signal) add_dma_event(job, landed_ps);
+  if (transfer->landed != NULL) transfer->landed(transfer->argument);
+  job->next_free = fabric->free_jobs;
+  fabric->free_jobs = job;
+}
+
+static void run_leg(void *argument) {
+  Leg *leg = argument;
+  if (leg->job->transfer.bytes > 0) run_flow(leg);
+  if (--leg->job->legs_left == 0) land(leg->job);
+}
+
+static Job *job_new(Fabric *fabric) {
+  Job *job = fabric->free_jobs;
+  if (job == NULL) return ARENA_NEW(fabric->arena, Job);
+  fabric->free_jobs = job->next_free;
+  return job;
+}
+
+static void leg_start(Job *job, Leg *leg, uint32_t from, uint32_t to) {
+  leg->job = job;
+  leg->from = from;
+  leg->to = to;
+  leg->start_ps = job->start_ps;
+  actors_spawn(job->fabric->actors, run_leg, leg);
+}
+
+uint32_t fabric_next_flow(Fabric *fabric) {
+  return ++fabric->flows;
+}
+
+void fabric_send(Fabric *fabric, Transfer transfer) {
+  Job *job = job_new(fabric);
+  uint32_t from = transfer.from, via = transfer.via, to = transfer.to;
+  job->fabric = fabric;
+  job->transfer = transfer;
+  job->start_ps = job->left_ps = date_ps();
+  job->hops = fabric_hops(fabric, from, via, to);
+  if (!transfer.is_signal) job->lane = lane_take(fabric->arena, &fabric->dma_lanes[from], job->start_ps);
+  job->legs_left = via == NO_PEER ? 1 : 2;
+  leg_start(job, &job->legs[0], from, via == NO_PEER ? to : via);
+  if (via != NO_PEER) leg_start(job, &job->legs[1], via, to);
+}

@@ -1,0 +1,37 @@
+/* The fabric: transfers between chips as SimGrid flows. A transfer of B bytes over h hops leaves at once,
+ * shares every link of its route fairly, has left when the last byte is on its way (B / bandwidth when
+ * alone), and lands h hop latencies after that. Dates are integers: the end of a flow is rounded up. Every
+ * transfer puts one event on the sender's DMA track and one on each link. */
+#pragma once
+
+#include "sim/engine/actors.h"
+#include "sim/engine/lanes.h"
+#include "sim/engine/route.h"
+#include "sim/ledger/ledger.h"
+
+typedef struct Fabric Fabric;
+
+typedef struct {
+  uint32_t from, to; /* chips, not the same */
+  uint32_t via;      /* a chip to pass, which chooses the way round; NO_PEER: the route in dimension order */
+  int64_t bytes;     /* on the wire */
+  bool is_signal;    /* of a semaphore alone: no event */
+  uint32_t flow;     /* from fabric_next_flow() */
+  uint32_t name, op; /* of the ledger */
+  /* Called once each, at these dates, from another actor; may be NULL. */
+  void (*left)(void *argument);
+  void (*landed)(void *argument);
+  void *argument;
+} Transfer;
+
+/* `pod`, `ledger` and `actors` must outlive it. Starts SimGrid. */
+Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag);
+Actors *fabric_actors(const Fabric *fabric);
+/* A number for a new transfer. */
+uint32_t fabric_next_flow(Fabric *fabric);
+/* Starts a transfer and returns at once. */
+void fabric_send(Fabric *fabric, Transfer transfer);
+/* Hops of a transfer's route. */
+uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to);
+/* The lanes of a chip's DMA track, which waits share. */
+Lanes *fabric_dma_lanes(Fabric *fabric, uint32_t chip);

@@ -1,0 +1,179 @@
+/* Groups: recognised by their coordinates alone, whatever the order in which the members are listed. */
+#include "sim/engine/group_layout.h"
+
+#include "sim/engine/route.h"
+
+#include <stdlib.h>
+
+/* The coordinates that a group uses on a torus axis, ascending; a segment that goes across the wrap starts
+ * where it starts. */
+static uint32_t axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis, const uint32_t *chips,
+                                 uint32_t n, int64_t **coordinates) {
+  int64_t length = pod->shape[axis], at[POD_AXES];
+  bool *used = ARENA_ARRAY(arena, bool, length);
+  uint32_t count = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    pod_coordinates(pod, chips[i], at);
+    count += !used[at[axis]];
+    used[at[axis]] = true;
+  }
+  *coordinates = ARENA_ARRAY(arena, int64_t, count);
+  int64_t start = 0;
+  if (pod->wrap[axis] && count < length)
+    while (!(used[start] && !used[(start + length - 1) % length])) start++;
+  for (int64_t i = 0, k = 0; i < length; i++)
+    if (used[(start + i) % length]) (*coordinates)[k++] = (start + i) % length;
+  return count;
+}
+
+/* Loads of links by the neighbours' transfers of one line of chips. */
+typedef struct {
+  uint32_t *loads; /* LINKS_PER_CHIP a chip */
+  uint32_t most;
+} Loads;
+
+static void add_load(void *self, Link link) {
+  Loads *loads = self;
+  uint32_t load = ++loads->loads[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
+  if (load > loads->most) loads->most = load;
+}
+
+static GroupAxis axis_over(Arena *arena, const Pod *pod, const uint32_t *line, uint32_t n, bool ring) {
+  Loads loads = {.loads = ARENA_ARRAY(arena, uint32_t, (size_t)pod->n_chips * LINKS_PER_CHIP)};
+  GroupAxis axis = {.length = n, .ring = ring};
+  for (uint32_t i = 0; i + !ring < n; i++) {
+    uint32_t next = line[(i + 1) % n];
+    uint32_t up = route_links(pod, line[i], next, add_load, &loads);
+    uint32_t down = route_links(pod, next, line[i], add_load, &loads);
+    if (up > axis.hops) axis.hops = up;
+    if (down > axis.hops) axis.hops = down;
+  }
+  axis.load = loads.most;
+  axis.neighbours = axis.hops == 1 && axis.load == 1;
+  return axis;
+}
+
+/* A line of chips as a ring where that is faster: half the steps, on links as full as these. */
+static GroupAxis best_axis(Arena *arena, const Pod *pod, const uint32_t *line, uint32_t n) {
+  GroupAxis open = axis_over(arena, pod, line, n, false);
+  if (n < 3) return open;
+  GroupAxis closed = axis_over(arena, pod, line, n, true);
+  return closed.load < 2 * open.load ? closed : open;
+}
+
+/* The group as a product of coordinates; false where it is none. */
+static bool product_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
+  int64_t *coordinates[POD_AXES];
+  uint32_t counts[POD_AXES];
+  uint64_t product = 1;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    counts[axis] = axis_coordinates(arena, pod, axis, group->chips, group->members, &coordinates[axis]);
+    product *= counts[axis];
+  }
+  if (product != group->members) return false;
+  for (uint32_t member = 0; member < group->members; member++) {
+    int64_t at[POD_AXES];
+    uint32_t place = 0;
+    pod_coordinates(pod, group->chips[member], at);
+    for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+      uint32_t i = 0;
+      while (coordinates[axis][i] != at[axis]) i++;
+      place = place * counts[axis] + i;
+    }
+    group->place_of[member] = place;
+    group->member_at[place] = member;
+  }
+  for (uint32_t axis = 0, stride = group->members; axis < pod->n_axes; axis++) {
+    stride /= counts[axis];
+    if (counts[axis] == 1) continue;
+    uint32_t *line = ARENA_ARRAY(arena, uint32_t, counts[axis]);
+    for (uint32_t i = 0; i < counts[axis]; i++) line[i] = group->chips[group->member_at[i * stride]];
+    bool whole = counts[axis] == pod->shape[axis];
+    GroupAxis own = axis_over(arena, pod, line, counts[axis], false);
+    if (whole ? pod->wrap[axis] : !own.neighbours) own = best_axis(arena, pod, line, counts[axis]);
+    group->axes[group->n_axes++] = own;
+  }
+  return true;
+}
+
+/* Chips row by row, every second row backwards: neighbours in the list are near on the torus. */
+static uint64_t snake_key(const Pod *pod, uint32_t chip) {
+  int64_t at[POD_AXES];
+  pod_coordinates(pod, chip, at);
+  uint64_t key = 0;
+  bool backwards = false;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    uint64_t i = (uint64_t)(backwards ? pod->shape[axis] - 1 - at[axis] : at[axis]);
+    key = key * (uint64_t)pod->shape[axis] + i;
+    backwards = backwards != (at[axis] % 2 == 1);
+  }
+  return key;
+}
+
+typedef struct {
+  uint64_t key;
+  uint32_t member;
+} Keyed;
+
+static int by_key(const void *a, const void *b) {
+  uint64_t left = ((const Keyed *)a)->key, right = ((const Keyed *)b)->key;
+  return (left > right) - (left < right);
+}
+
+static void logical_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
+  uint32_t n = group->members;
+  Keyed *order = ARENA_ARRAY(arena, Keyed, n);
+  uint32_t *line = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) order[i] = (Keyed){snake_key(pod, group->chips[i]), i};
+  qsort(order, n, sizeof *order, by_key);
+  for (uint32_t place = 0; place < n; place++) {
+    uint32_t member = order[place].member;
+    group->member_at[place] = member;
+    group->place_of[member] = place;
+    line[place] = group->chips[member];
+  }
+  group->n_axes = 1;
+  group->axes[0] = best_axis(arena, pod, line, n);
+}
+
+static GroupShape shape_of(const GroupLayout *group) {
+  GroupShape shape = {.members = group->members};
+  for (uint32_t axis = 0; axis < group->n_axes; axis++) {
+    if (!group->axes[axis].neighbours) return (GroupShape){.members = group->members};
+    shape.length[axis] = group->axes[axis].length;
+    shape.wrap[axis] = group->axes[axis].ring;
+  }
+  shape.n_axes = group->n_axes;
+  return shape;
+}
+
+const GroupLayout *group_layout(Arena *arena, const Pod *pod, const uint32_t *chips, uint32_t members) {
+  GroupLayout *group = ARENA_NEW(arena, GroupLayout);
+  *group = (GroupLayout){.members = members,
+                         .chips = chips,
+                         .member_at = ARENA_ARRAY(arena, uint32_t, members),
+                         .place_of = ARENA_ARRAY(arena, uint32_t, members)};
+  if (!product_layout(arena, pod, group)) logical_layout(arena, pod, group);
+  group->shape = shape_of(group);
+  return group;
+}
+
+static uint32_t axis_stride(const GroupLayout *group, uint32_t axis) {
+  uint32_t stride = 1;
+  for (uint32_t i = axis + 1; i < group->n_axes; i++) stride *= group->axes[i].length;
+  return stride;
+}
+
+uint32_t group_position(const GroupLayout *group, uint32_t axis, uint32_t member) {
+  return group->place_of[member] / axis_stride(group, axis) % group->axes[axis].length;
+}
+
+uint32_t group_member_along(const GroupLayout *group, uint32_t axis, uint32_t member, uint32_t position) {
+  uint32_t stride = axis_stride(group, axis), place = group->place_of[member];
+  uint32_t own = place / stride % group->axes[axis].length;
+  return group->member_at[place - own * stride + position * stride];
+}
+
+uint32_t group_axis_steps(GroupAxis axis) {
+  return axis.ring ? axis.length / 2 : axis.length - 1;
+}

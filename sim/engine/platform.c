@@ -1,0 +1,94 @@
+/* Platform: a torus zone in XML, handed over in memory. An axis that does not wrap is made twice as long as
+ * it is, so that no shortest way ever goes through the wrap link that the zone has and the pod has not. CM02
+ * without cross traffic and TCP window makes a flow take exactly bytes / bandwidth; links of zero latency
+ * make the shares of long and short routes equal; precision 1e-14 s keeps dates a picosecond apart. */
+#include "sim/engine/platform.h"
+
+#include <errno.h>
+#include <simgrid/engine.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#ifdef PODSIM_ASAN
+#define CONTEXTS "--cfg=contexts/factory:thread" /* sanitizers do not follow swapped stacks */
+#else
+#define CONTEXTS "--cfg=contexts/stack-size:256" /* KiB */
+#endif
+
+double pod_link_bw_Bps(const Pod *pod) {
+  return pod->ici_ideal ? pod->ici_bw_Bps : pod->ici_bw_Bps * pod->ici_efficiency;
+}
+
+int64_t pod_hop_ps(const Pod *pod) {
+  return pod->ici_ideal ? 0 : pod->ici_lat_ps;
+}
+
+static void start_simgrid(void) {
+  char *arguments[] = {"podsim",
+                       "--cfg=network/model:CM02",
+                       "--cfg=network/crosstraffic:0",
+                       "--cfg=network/TCP-gamma:0",
+                       "--cfg=surf/precision:1e-14",
+                       CONTEXTS,
+                       "--log=root.app:file:/dev/null",
+                       NULL};
+  int n = sizeof arguments / sizeof *arguments - 1;
+  simgrid_init(&n, arguments);
+}
+
+/* Chips along an axis of the zone. */
+static int64_t zone_length(const Pod *pod, uint32_t axis) {
+  return pod->wrap[axis] && pod->shape[axis] > 1 ? pod->shape[axis] : 2 * pod->shape[axis];
+}
+
+/* The zone numbers its hosts with the first axis fastest, and routes along the first axis first. */
+static int64_t zone_host(const Pod *pod, uint32_t chip) {
+  int64_t at[POD_AXES], host = 0;
+  pod_coordinates(pod, chip, at);
+  for (uint32_t axis = pod->n_axes; axis-- > 0;) host = host * zone_length(pod, axis) + at[axis];
+  return host;
+}
+
+static Str zone_xml(Arena *arena, const Pod *pod) {
+  StrBuf lengths = {.arena = arena};
+  int64_t hosts = 1;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    buf_printf(&lengths, "%s%ld", axis == 0 ? "" : ",", (long)zone_length(pod, axis));
+    hosts *= zone_length(pod, axis);
+  }
+  return str_printf(arena,
+                    "<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
+                    "<platform version=\"4.1\"><cluster id=\"pod\" prefix=\"c\" radical=\"0-%ld\" "
+                    "suffix=\"\" speed=\"1Gf\" "
+                    "bw=\"%.17gBps\" lat=\"0us\" topology=\"TORUS\" topo_parameters=\"%.*s\" "
+                    "sharing_policy=\"SPLITDUPLEX\"/></platform>",
+                    (long)(hosts - 1), pod_link_bw_Bps(pod), STR_ARG(buf_str(&lengths)));
+}
+
+static Status load_xml(Str xml, Diag *diag) {
+  int file = memfd_create("pod", MFD_CLOEXEC);
+  RETURN_IF(file < 0, diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "memfd_create: %s", strerror(errno)));
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  bool written = write(file, xml.at, xml.n) == (ssize_t)xml.n;
+  if (written) simgrid_load_platform(path);
+  close(file);
+  RETURN_IF(!written, diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "the platform cannot be written: %s",
+                                strerror(errno)));
+  return STATUS_OK;
+}
+
+Status platform_start(Arena *arena, const Pod *pod, Platform *platform, Diag *diag) {
+  start_simgrid();
+  RETURN_IF(sg_host_count() != 0, diag_fail(diag, STATUS_FAILED, NOWHERE, "fork for each run",
+                                            "the engine was started twice in one process"));
+  TRY(load_xml(zone_xml(arena, pod), diag));
+  platform->hosts = ARENA_ARRAY(arena, sg_host_t, pod->n_chips);
+  for (uint32_t chip = 0; chip < pod->n_chips; chip++) {
+    char name[32];
+    snprintf(name, sizeof name, "c%ld", (long)zone_host(pod, chip));
+    platform->hosts[chip] = sg_host_by_name(name);
+  }
+  return STATUS_OK;
+}

@@ -1,0 +1,219 @@
+/* The fabric: how long transfers take alone and side by side, which links they load, and that routes are
+ * SimGrid's own. */
+#include "sim/engine/fabric.h"
+
+#include "sim/engine/platform.h"
+
+#include <criterion/criterion.h>
+#include <criterion/parameterized.h>
+#include <math.h>
+#include <simgrid/link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <xbt/dynar.h>
+
+typedef struct {
+  Arena *arena;
+  Pod pod;
+  Ledger *ledger;
+  Fabric *fabric;
+  Diag *diag;
+} Bench;
+
+static Bench *bench_new(int64_t x, int64_t y, bool wrap, int64_t lat_ps) {
+  Arena *arena = arena_new();
+  Bench *bench = ARENA_NEW(arena, Bench);
+  *bench = (Bench){.arena = arena, .diag = diag_new()};
+  bench->pod = (Pod){.n_axes = 2,
+                     .shape = {x, y, 1},
+                     .wrap = {wrap, wrap},
+                     .n_chips = (uint32_t)(x * y),
+                     .ici_bw_Bps = 4.5e10,
+                     .ici_efficiency = 1,
+                     .ici_lat_ps = lat_ps};
+  bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 2);
+  cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
+  return bench;
+}
+
+/* A transfer that starts at a date, and when it landed. */
+typedef struct {
+  uint32_t from, to;
+  int64_t bytes, start_ps, landed_ps;
+  Bench *bench;
+} Sent;
+
+static void landed(void *argument) {
+  ((Sent *)argument)->landed_ps = date_ps();
+}
+
+static void send(void *argument) {
+  Sent *sent = argument;
+  sleep_until_ps(sent->start_ps);
+  fabric_send(sent->bench->fabric, (Transfer){.from = sent->from,
+                                              .to = sent->to,
+                                              .via = NO_PEER,
+                                              .bytes = sent->bytes,
+                                              .op = NO_OP,
+                                              .flow = fabric_next_flow(sent->bench->fabric),
+                                              .landed = landed,
+                                              .argument = sent});
+  sleep_until_ps(1000000000000); /* until all have landed */
+}
+
+static void run(Bench *bench, Sent *sent, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    sent[i].bench = bench;
+    actors_start(fabric_actors(bench->fabric), send, &sent[i]);
+  }
+  cr_assert(actors_run(fabric_actors(bench->fabric)));
+}
+
+#define MEGA 1000000ll /* ps in a microsecond */
+
+Test(fabric, takes_hops_times_latency_and_bytes_over_bandwidth) {
+  Bench *bench = bench_new(8, 4, false, MEGA);
+  Sent sent[] = {{.from = 0, .to = 1, .bytes = 45000000},
+                 {.from = 4, .to = 31, .bytes = 1234567890, .start_ps = 2000 * MEGA},
+                 {.from = 31, .to = 0, .bytes = 1, .start_ps = 900000 * MEGA}};
+  run(bench, sent, 3);
+  cr_expect_eq(sent[0].landed_ps, 1001 * MEGA);
+  double second_ps = 9e6 + 1234567890 / 4.5e10 * 1e12;
+  cr_expect_float_eq((double)(sent[1].landed_ps - sent[1].start_ps) / second_ps, 1, 1e-9);
+  cr_expect_eq(sent[2].landed_ps - sent[2].start_ps, 10 * MEGA + 23, "a byte takes 22.2 ps, rounded up");
+}
+
+Test(fabric, two_on_a_link_halve_and_a_late_one_shares) {
+  Bench *bench = bench_new(4, 1, false, 0);
+  Sent sent[] = {{.from = 1, .to = 2, .bytes = 45000000},
+                 {.from = 1, .to = 2, .bytes = 45000000, .start_ps = 500 * MEGA}};
+  run(bench, sent, 2);
+  cr_expect_eq(sent[0].landed_ps, 1500 * MEGA);
+  cr_expect_eq(sent[1].landed_ps, 2000 * MEGA);
+}
+
+Test(fabric, routes_of_different_length_share_fairly) {
+  Bench *bench = bench_new(4, 1, false, 0);
+  Sent sent[] = {{.from = 1, .to = 2, .bytes = 45000000}, {.from = 0, .to = 3, .bytes = 45000000}};
+  run(bench, sent, 2);
+  cr_expect_eq(sent[0].landed_ps, 2000 * MEGA);
+  cr_expect_eq(sent[1].landed_ps, 2000 * MEGA);
+}
+
+Test(fabric, the_narrowest_link_rules_and_leaves_the_rest_to_others) {
+  Bench *bench = bench_new(4, 1, false, 0);
+  Sent sent[] = {{.from = 0, .to = 1, .bytes = 45000000},
+                 {.from = 0, .to = 2, .bytes = 45000000},
+                 {.from = 1, .to = 2, .bytes = 45000000},
+                 {.from = 1, .to = 2, .bytes = 45000000}};
+  run(bench, sent, 4);
+  cr_expect_eq(sent[0].landed_ps, 1500 * MEGA);
+  for (int i = 1; i < 4; i++) cr_expect_eq(sent[i].landed_ps, 3000 * MEGA);
+}
+
+Test(fabric, opposite_ways_and_other_axes_do_not_disturb) {
+  Bench *bench = bench_new(4, 4, true, MEGA);
+  Sent sent[] = {{.from = 0, .to = 1, .bytes = 45000000},
+                 {.from = 1, .to = 0, .bytes = 45000000},
+                 {.from = 0, .to = 4, .bytes = 45000000},
+                 {.from = 0, .to = 3, .bytes = 45000000}};
+  run(bench, sent, 4);
+  for (int i = 0; i < 4; i++) cr_expect_eq(sent[i].landed_ps, 1001 * MEGA);
+}
+
+Test(fabric, a_line_has_no_wrap_link) {
+  Bench *bench = bench_new(4, 1, false, MEGA);
+  Sent sent[] = {{.from = 0, .to = 3, .bytes = 45000000}, {.from = 1, .to = 2, .bytes = 45000000}};
+  run(bench, sent, 2);
+  cr_expect_eq(sent[0].landed_ps, 2003 * MEGA, "three hops, sharing the middle one");
+  for (size_t i = 0; i < bench->ledger->n_events; i++) {
+    const Event *event = &bench->ledger->events[i];
+    cr_expect_not(event->kind == EVENT_LINK && event->chip == 0 && event->lane % 6 == 1,
+                  "no link down from 0");
+  }
+}
+
+Test(fabric, events_a_picosecond_apart_stay_apart) {
+  Bench *bench = bench_new(2, 1, false, 1);
+  Sent sent[] = {{.from = 0, .to = 1, .start_ps = 500000000000},
+                 {.from = 0, .to = 1, .start_ps = 500000000001},
+                 {.from = 0, .to = 1, .start_ps = 500000000003}};
+  run(bench, sent, 3);
+  for (int i = 0; i < 3; i++) cr_expect_eq(sent[i].landed_ps, sent[i].start_ps + 1);
+}
+
+/* ---- routes */
+
+typedef struct {
+  int64_t shape[3];
+  bool wrap[3];
+} Torus;
+
+ParameterizedTestParameters(route, is_simgrids) {
+  static Torus tori[] = {{{8, 1, 1}, {true}},
+                         {{5, 4, 1}, {true, true}},
+                         {{4, 6, 1}, {false, true}},
+                         {{2, 2, 3}, {true, false, true}},
+                         {{4, 2, 4}, {true, true, true}}};
+  return cr_make_param_array(Torus, tori, sizeof tori / sizeof *tori);
+}
+
+typedef struct {
+  uint32_t n, sum;
+} Path;
+
+/* A fingerprint of a path: the number of links, and which. */
+static void add_link(void *self, Link link) {
+  Path *path = self;
+  path->n++;
+  path->sum = path->sum * 31 + link.chip * 6 + 2 * link.axis + link.down;
+}
+
+/* Finds each of SimGrid's links as the one-hop route that goes over it. */
+static Link link_named(const Pod *pod, const Platform *platform, sg_link_t wanted) {
+  for (uint32_t chip = 0; chip < pod->n_chips; chip++)
+    for (uint32_t axis = 0; axis < pod->n_axes; axis++)
+      for (int down = 0; down < 2; down++) {
+        Link link = {chip, axis, down == 1};
+        uint32_t end = link_end(pod, link);
+        int64_t at[POD_AXES], to[POD_AXES];
+        pod_coordinates(pod, chip, at);
+        pod_coordinates(pod, end, to);
+        if (end == chip || route_links(pod, chip, end, NULL, NULL) != 1) continue;
+        if (route_direction(at[axis], to[axis], pod->shape[axis], pod->wrap[axis]) != (down ? -1 : 1))
+          continue;
+        xbt_dynar_t links = xbt_dynar_new(sizeof(sg_link_t), NULL);
+        sg_host_get_route(platform->hosts[chip], platform->hosts[end], links);
+        sg_link_t only = xbt_dynar_get_as(links, 0, sg_link_t);
+        bool found = only == wanted;
+        xbt_dynar_free(&links);
+        if (found) return link;
+      }
+  cr_assert_fail("a route takes a link that the pod does not have");
+  return (Link){0, 0, false};
+}
+
+ParameterizedTest(Torus *torus, route, is_simgrids) {
+  Arena *arena = arena_new();
+  Pod pod = {.n_axes = 3, .n_chips = 1, .ici_bw_Bps = 4.5e10, .ici_efficiency = 1};
+  for (int axis = 0; axis < 3; axis++) {
+    pod.shape[axis] = torus->shape[axis];
+    pod.wrap[axis] = torus->wrap[axis];
+    pod.n_chips *= (uint32_t)pod.shape[axis];
+  }
+  Platform platform;
+  cr_assert_eq(platform_start(arena, &pod, &platform, diag_new()), STATUS_OK);
+  for (uint32_t from = 0; from < pod.n_chips; from++)
+    for (uint32_t to = 0; to < pod.n_chips; to++) {
+      if (from == to) continue;
+      Path own = {0}, simgrid = {0};
+      route_links(&pod, from, to, add_link, &own);
+      xbt_dynar_t links = xbt_dynar_new(sizeof(sg_link_t), NULL);
+      sg_host_get_route(platform.hosts[from], platform.hosts[to], links);
+      for (unsigned i = 0; i < xbt_dynar_length(links); i++)
+        add_link(&simgrid, link_named(&pod, &platform, xbt_dynar_get_as(links, i, sg_link_t)));
+      xbt_dynar_free(&links);
+      cr_expect_eq(own.n, simgrid.n, "%u to %u: %u links, SimGrid %u", from, to, own.n, simgrid.n);
+      cr_expect_eq(own.sum, simgrid.sum, "%u to %u: other links", from, to);
+    }
+}
