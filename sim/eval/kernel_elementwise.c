@@ -100,7 +100,8 @@ bool binary_exists(Opcode op, DType dtype) {
 
 /* Ops that look at the bits above those of a type below 8 bits, which a signed value's sign fills. */
 static bool sees_high_bits(Opcode op) {
-  return op == OP_CLZ || op == OP_POPCNT || op == OP_SHIFT_RIGHT_LOGICAL || op == OP_MULHI;
+  return op == OP_CLZ || op == OP_POPCNT || op == OP_SHIFT_RIGHT_LOGICAL ||
+         op == OP_SHIFT_RIGHT_ARITHMETIC || op == OP_MULHI;
 }
 
 static bool is_narrow_integer(DType dtype) {
@@ -110,11 +111,14 @@ static bool is_narrow_integer(DType dtype) {
 /* clz, popcnt, shifts and mulhi of a type below 8 bits: one value at a time, in its own width. */
 static uint8_t narrow_bits(Opcode op, DType dtype, int8_t x, int8_t y) {
   uint32_t bits = dtype_bits(dtype), mask = (1U << bits) - 1, low = (uint32_t)x & mask;
+  uint32_t shift = (uint32_t)y & mask;
   switch (op) {
   case OP_CLZ: return (uint8_t)(low == 0 ? bits : (uint32_t)__builtin_clz(low) - (32 - bits));
   case OP_POPCNT: return (uint8_t)__builtin_popcount(low);
   case OP_MULHI: return (uint8_t)((x * y) >> bits);
-  default: return (uint8_t)(((uint32_t)y & mask) < bits ? low >> ((uint32_t)y & mask) : 0);
+  case OP_SHIFT_RIGHT_ARITHMETIC:
+    return (uint8_t)((int32_t)(low << (32 - bits)) >> (32 - bits) >> (shift < bits ? shift : bits - 1));
+  default: return (uint8_t)(shift < bits ? low >> shift : 0);
   }
 }
 

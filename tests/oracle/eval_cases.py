@@ -1,0 +1,335 @@
+#!/usr/bin/env python3
+"""Writes tests/cases/eval/*.hlo: programs that hold their inputs and the values that XLA computes from them on a CPU.
+Needs jax. A case is HLO text with parameters; XLA runs it so (constants would be folded by other code than JAX runs), then
+each parameter becomes a constant and each result is paired with the value wanted. usage: eval_cases.py [NAME...]"""
+import pathlib
+import re
+import sys
+
+import jax
+import ml_dtypes
+import numpy as np
+from jax._src.lib import _jax
+from jax._src.lib import xla_client as xc
+
+OUT = pathlib.Path(__file__).resolve().parents[1] / "cases/eval"
+DTYPES = {"pred": bool, "s4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "s8": np.int8, "s16": np.int16, "s32": np.int32,
+          "s64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
+          "f8e4m3fn": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2, "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
+          "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f16": np.float16,
+          "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
+TEXTS = {np.dtype(v): k for k, v in DTYPES.items()}
+CASES = {}
+
+
+def shape_text(a):
+    return f"{TEXTS[a.dtype]}[{','.join(map(str, a.shape))}]"
+
+
+def real_text(x):
+    x = float(x)
+    return "nan" if x != x else "inf" if x == np.inf else "-inf" if x == -np.inf else repr(x)
+
+
+def float_text(x):
+    """The shortest decimal that reads back as the same value of its type."""
+    if x.dtype == np.float64 or not np.isfinite(float(x)):
+        return real_text(x)
+    return f"{float(x):.9g}" if x.dtype == np.float32 else real_text(x)
+
+
+def literal(a):
+    if a.ndim:
+        return "{" + ", ".join(map(literal, a)) + "}"
+    if a.dtype.kind == "c":
+        return f"({float_text(a.real)}, {float_text(a.imag)})"
+    if a.dtype == bool:
+        return "true" if a else "false"
+    return str(int(a)) if a.dtype.kind in "iu" or TEXTS[a.dtype] in ("s4", "u4") else float_text(a)
+
+
+def literal_of(a):
+    text = literal(np.asarray(a))
+    return text if a.ndim == 0 or a.dtype != bool else text.replace("true", "1").replace("false", "0")
+
+
+def run(text, inputs):
+    module = xc.hlo.hlo_module_from_text(text)
+    computation = xc.hlo.XlaComputation(module.as_serialized_hlo_module_proto())
+    mlir = _jax.mlir.xla_computation_to_mlir_module(computation)
+    client = jax.devices("cpu")[0].client
+    devices = _jax.DeviceList(tuple(jax.devices("cpu")[:1]))
+    executable = client.compile_and_load(mlir, devices, xc.CompileOptions())
+    results = executable.execute_sharded([jax.device_put(x) for x in inputs]).disassemble_into_single_device_arrays()
+    return [np.asarray(r[0]) for r in results]
+
+
+def case(name, inputs, body, results, computations="", tolerance=0):
+    """Registers a case. `body` lines use p0, p1, …; `results` are names of instructions."""
+    CASES.setdefault(name, []).append((inputs, body, results, computations, tolerance))
+
+
+def shapes_in(body):
+    return dict(re.findall(r"^\s*([\w.]+) = (\S+?)(?:\{[\d,]*\})? ", body, re.M))
+
+
+def rename(text, names, suffix):
+    return re.sub(r"(?<![\w.])(" + "|".join(map(re.escape, names)) + r")\b(?![=(])", lambda m: m[1] + suffix, text)
+
+
+def program(inputs, body, results, computations):
+    shapes = shapes_in(body)
+    params = "\n".join(f"  p{i} = {shape_text(x)} parameter({i})" for i, x in enumerate(inputs))
+    root = f"  ROOT out = ({', '.join(shapes[r] for r in results)}) tuple({', '.join(results)})"
+    return f"HloModule case\n\n{computations}\nENTRY main {{\n{params}\n{body}\n{root}\n}}\n"
+
+
+def write(name, parts):
+    entry, computations, pairs, types, tolerance = [], [], [], [], 0
+    for number, (inputs, body, results, comps, part_tolerance) in enumerate(parts):
+        try:
+            wanted = run(program(inputs, body, results, comps), inputs)
+        except Exception as error:  # a type that XLA lacks on a CPU is left out
+            print(f"{name} part {number} left out: {str(error).splitlines()[0][:150]}")
+            continue
+        tolerance = max(tolerance, part_tolerance)
+        suffix = f".{number}"
+        shapes = shapes_in(body)
+        names = [f"p{i}" for i in range(len(inputs))] + list(shapes) + re.findall(r"^%?([\w.]+) \{", comps, re.M)
+        entry += [f"  p{i}{suffix} = {shape_text(x)} constant({literal_of(x)})" for i, x in enumerate(inputs)]
+        entry += [rename(body, names, suffix)]
+        computations += [rename(comps, names, suffix)]
+        for r, want in zip(results, wanted):
+            entry.append(f"  want.{r}{suffix} = {shapes[r]} constant({literal_of(want)})")
+            pairs += [f"{r}{suffix}", f"want.{r}{suffix}"]
+            types += [shapes[r]] * 2
+    head = f"// tolerance: {tolerance:g}\n" if tolerance else ""
+    root = f"  ROOT out = ({', '.join(types)}) tuple({', '.join(pairs)})"
+    text = f"{head}HloModule {name}\n\n" + "\n".join(c for c in computations if c) + "\nENTRY main {\n" + "\n".join(entry)
+    (OUT / f"{name}.hlo").write_text(f"{text}\n{root}\n}}\n")
+
+
+RNG = np.random.default_rng(1)
+
+
+def floats(dtype, n=24, scale=3.0):
+    edges = np.array([0.0, -0.0, 1, -1, np.inf, -np.inf, np.nan, 0.5])
+    return np.concatenate([edges, RNG.normal(size=n) * scale]).astype(DTYPES[dtype])
+
+
+def integers(dtype, n=24):
+    bits = int(re.sub(r"\D", "", dtype))
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if dtype[0] == "s" else (0, (1 << bits) - 1)
+    edges = [0, 1, low, high, high - 1, low + 1]
+    values = [int(x) for x in RNG.integers(max(low, -2**62), min(high, 2**62), size=n)]
+    small = [int(x) for x in RNG.integers(max(low, -7), min(high, 7), size=8)]
+    return np.array([x if dtype != "u64" else np.uint64(x) for x in edges + values + small]).astype(DTYPES[dtype])
+
+
+def values(dtype):
+    if dtype == "pred":
+        return np.array([0, 1, 1, 0, 1, 0, 0, 1], bool)
+    if dtype[0] == "c":
+        real = {"c64": "f32", "c128": "f64"}[dtype]
+        return (floats(real)[7:] + 1j * floats(real)[7:][::-1]).astype(DTYPES[dtype])
+    return floats(dtype) if dtype[0] in "fb" else integers(dtype)
+
+
+FLOATS, COMPLEX = ("f32", "f64", "f16", "bf16"), ("c64", "c128")
+INTS = ("s8", "s16", "s32", "s64", "u8", "u16", "u32", "u64")
+SMALL = ("f8e4m3fn", "f8e5m2", "f8e4m3b11fnuz", "f8e4m3fnuz", "f8e5m2fnuz")
+EPS = {"f32": 1e-6, "f64": 1e-13, "f16": 1e-3, "bf16": 8e-3, "c64": 2e-6, "c128": 1e-13}
+UNARY = {
+    "exact": "abs ceil floor negate round-nearest-afz round-nearest-even sign".split(),
+    "near": ("acos acosh asin asinh atanh cbrt cosine cosh erf exponential exponential-minus-one log log-plus-one logistic rsqrt "
+             "sine sinh sqrt tan tanh").split(),
+    "complex": ("negate cosine exponential exponential-minus-one log log-plus-one logistic rsqrt sign sine sqrt tan tanh").split(),
+    "integer": "abs negate not popcnt count-leading-zeros sign".split(),
+}
+BINARY = {
+    "float": "add subtract multiply divide maximum minimum remainder power atan2".split(),
+    "complex": "add subtract multiply divide power".split(),
+    "integer": ("add subtract multiply divide maximum minimum remainder power and or xor shift-left shift-right-arithmetic "
+                "shift-right-logical").split(),
+    "pred": "add multiply maximum minimum and or xor".split(),
+}
+
+
+def unary_cases():
+    for dtype in FLOATS + COMPLEX + INTS + ("s4", "u4", "pred"):
+        kind = "complex" if dtype in COMPLEX else "float" if dtype in FLOATS else "pred" if dtype == "pred" else "integer"
+        ops = {"float": UNARY["exact"] + UNARY["near"], "pred": ["not"]}.get(kind) or UNARY[kind]
+        for op in ops:
+            x = values(dtype)
+            if dtype[0] == "u" and op in ("abs", "negate", "sign") and op != "negate":
+                continue
+            if op in ("acosh",):
+                x = np.abs(x) + np.asarray(1, x.dtype)
+            if op in ("acos", "asin", "atanh"):
+                x = (x / np.asarray(9, x.dtype)).astype(x.dtype)
+            near = kind == "complex" or op in UNARY["near"]
+            shape = shape_text(x)
+            case(f"{op}{'_near' if near and op in UNARY['exact'] else ''}_{dtype}" if near else f"unary_{dtype}", [x],
+                 f"  {op.replace('-', '_')} = {shape} {op}(p0)", [op.replace("-", "_")], tolerance=EPS.get(dtype, 0) if near else 0)
+        if kind == "complex":
+            real = {"c64": "f32", "c128": "f64"}[dtype] + shape_text(values(dtype))[len(dtype):]
+            for op in ("abs", "real", "imag"):
+                case(f"unary_{dtype}", [values(dtype)], f"  {op}.r = {real} {op}(p0)", [f"{op}.r"], tolerance=EPS[dtype])
+    for dtype in FLOATS + SMALL:
+        x = values(dtype)
+        case("is_finite", [x], f"  finite = pred[{x.size}] is-finite(p0)", ["finite"])
+
+
+def pairs(dtype):
+    x = values(dtype)
+    y = np.roll(x, 5)
+    if dtype in FLOATS:
+        edge = np.array([0.0, -0.0, np.nan, np.inf, 1, -2, 2, 3]).astype(x.dtype)
+        a, b = np.meshgrid(edge, edge)
+        x, y = np.concatenate([x, a.ravel()]), np.concatenate([y, b.ravel()])
+    return x, y
+
+
+def binary_cases():
+    for dtype in FLOATS + COMPLEX + INTS + ("s4", "u4", "pred"):
+        kind = "complex" if dtype in COMPLEX else "float" if dtype in FLOATS else "pred" if dtype == "pred" else "integer"
+        for op in BINARY[kind]:
+            x, y = pairs(dtype)
+            if op == "power" and kind == "integer":
+                y = (y % np.asarray(7, y.dtype)).astype(y.dtype) if dtype[0] == "u" else np.roll(np.arange(x.size) % 9 - 3, 2).astype(y.dtype)
+            near = op in ("power", "atan2", "remainder") and kind == "float" or kind == "complex"
+            name = op.replace("-", "_")
+            case(f"{name}_{dtype}" if near else f"binary_{dtype}", [x, y], f"  {name} = {shape_text(x)} {op}(p0, p1)", [name],
+                 tolerance=EPS.get(dtype, 0) if near else 0)
+
+
+def compare_cases():
+    for dtype in FLOATS + SMALL + COMPLEX + INTS + ("s4", "u4", "pred"):
+        x, y = pairs(dtype)
+        y[::3] = x[::3]
+        directions = ("EQ", "NE") if dtype in COMPLEX else ("EQ", "NE", "LT", "LE", "GT", "GE")
+        for kind in ("",) + ((", type=TOTALORDER",) if dtype in FLOATS else ()):
+            body = "\n".join(f"  {d.lower()} = pred[{x.size}] compare(p0, p1), direction={d}{kind}" for d in directions)
+            case(f"compare_{dtype}", [x, y], body, [d.lower() for d in directions])
+
+
+def convert_cases():
+    every = ("pred", "s4", "u4") + INTS + SMALL + FLOATS + COMPLEX
+    for source in every:
+        x = values(source)
+        if source in FLOATS:
+            extra = [300.5, -300.5, 7.9, -8.9, 15.5, 1e5, 2e9, -3e9, 1e19, 2e19, 1e-7, 65519.9, 464.0, 1.00390625, 57345, 61440]
+            x = np.concatenate([x, np.array(extra).astype(x.dtype)])
+        if source in ("s16", "s32", "s64", "u16", "u32", "u64"):
+            x = np.concatenate([x, np.array([257, 259, 2049, 2051, 16777217 % 65521]).astype(x.dtype)])
+        for target in every:
+            if source == target or (source in COMPLEX and target not in COMPLEX + ("f32", "f64", "pred")):
+                continue
+            case(f"convert_{source}", [x], f"  to_{target} = {target}[{x.size}] convert(p0)", [f"to_{target}"])
+
+
+def clamp_select_cases():
+    for dtype in FLOATS + INTS:
+        x, y = pairs(dtype)
+        low, high = (x.dtype.type(v) for v in (1, 5))
+        case("clamp", [np.asarray(low), x, np.asarray(high)], f"  c = {shape_text(x)} clamp(p0, p1, p2)", ["c"])
+        case("clamp", [x, y, np.roll(x, 3)], f"  c = {shape_text(x)} clamp(p0, p1, p2)", ["c"])
+    for dtype in ("pred", "s8", "bf16", "f32", "f64", "c128"):
+        x, y = pairs(dtype)
+        p = RNG.integers(0, 2, x.size).astype(bool)
+        case("select", [p, x, y], f"  s = {shape_text(x)} select(p0, p1, p2)", ["s"])
+
+
+def array(dtype, *shape):
+    n = int(np.prod(shape))
+    if dtype[0] in "fb":
+        return (RNG.normal(size=shape)).astype(DTYPES[dtype])
+    if dtype[0] == "c":
+        return (RNG.normal(size=shape) + 1j * RNG.normal(size=shape)).astype(DTYPES[dtype])
+    return np.asarray(RNG.integers(0, 2 if dtype == "pred" else 100, n).reshape(shape)).astype(DTYPES[dtype])
+
+
+def move_cases():
+    x = array("s32", 4, 6)
+    case("slice", [x], "  s = s32[2,2] slice(p0), slice={[1:4:2], [2:6:3]}", ["s"])
+    case("pad", [x, np.int32(7) * np.ones((), np.int32)], "  a = s32[6,14] pad(p0, p1), padding=1_1x2_1_1\n"
+         "  b = s32[1,8] pad(p0, p1), padding=-1_-2x3_-1\n  c = s32[9,6] pad(p0, p1), padding=-1_0_2x0_0", ["a", "b", "c"])
+    case("concatenate", [x, array("s32", 4, 2), array("s32", 4, 0)], "  c = s32[4,14] concatenate(p0, p1, p2, p0), dimensions={1}", ["c"])
+    case("reverse", [x], "  r = s32[4,6] reverse(p0), dimensions={0,1}", ["r"])
+    y = array("f32", 2, 3, 4, 5)
+    case("transpose", [y], "  t = f32[5,2,4,3] transpose(p0), dimensions={3,0,2,1}\n  u = f32[3,2,4,5] transpose(p0), dimensions={1,0,2,3}", ["t", "u"])
+    case("broadcast", [array("f32", 3, 2)], "  b = f32[4,3,5,2] broadcast(p0), dimensions={1,3}\n  t = f32[2,3] broadcast(p0), dimensions={1,0}", ["b"])
+    case("iota", [], "  a = s8[3,200] iota(), iota_dimension=1\n  b = bf16[300] iota(), iota_dimension=0\n  c = c64[2,3] iota(), iota_dimension=0", ["a", "b", "c"])
+    for at in ((0, 0), (2, 3), (-4, 100)):
+        starts = [np.asarray(v, np.int32) for v in at]
+        case("dynamic_slice", [x, *starts], "  d = s32[2,3] dynamic-slice(p0, p1, p2), dynamic_slice_sizes={2,3}", ["d"])
+        case("dynamic_update_slice", [x, array("s32", 2, 3), *starts], "  d = s32[4,6] dynamic-update-slice(p0, p1, p2, p3)", ["d"])
+    case("dynamic_slice", [x, np.asarray(2**32 - 1, np.uint32), np.asarray(1, np.uint32)],
+         "  d = s32[2,3] dynamic-slice(p0, p1, p2), dynamic_slice_sizes={2,3}", ["d"])
+    for source, target, dims, out in (("f32", "u32", (4,), "4"), ("u32", "u8", (3,), "3,4"), ("u8", "f32", (2, 4), "2"),
+                                      ("s16", "bf16", (5,), "5"), ("f64", "u16", (2,), "2,4")):
+        case("bitcast_convert", [array(source, *dims)], f"  b = {target}[{out}] bitcast-convert(p0)", ["b"])
+
+
+ADD = "add {{\n  a = {0}[] parameter(0)\n  b = {0}[] parameter(1)\n  ROOT c = {0}[] {1}(a, b)\n}}"
+
+
+def reduce_cases():
+    for dtype, tolerance in (("f32", 1e-6), ("f64", 1e-14), ("bf16", 8e-3), ("f16", 1e-3), ("c64", 2e-6), ("s32", 0), ("u8", 0), ("s64", 0)):
+        for op in ("add", "multiply") + (() if dtype == "c64" else ("maximum", "minimum")):
+            x, init = array(dtype, 3, 4, 5), np.asarray(array(dtype, 1)[0])
+            body = (f"  r0 = {dtype}[4,5] reduce(p0, p1), dimensions={{0}}, to_apply=add\n"
+                    f"  r1 = {dtype}[3,5] reduce(p0, p1), dimensions={{1}}, to_apply=add\n"
+                    f"  r2 = {dtype}[3] reduce(p0, p1), dimensions={{2,1}}, to_apply=add\n"
+                    f"  r3 = {dtype}[] reduce(p0, p1), dimensions={{0,1,2}}, to_apply=add")
+            case(f"reduce_{dtype}", [x, init], body, ["r0", "r1", "r2", "r3"], ADD.format(dtype, op), tolerance)
+    for op in ("and", "or", "xor"):
+        x, init = array("pred", 3, 7), np.asarray(op == "and")
+        case("reduce_pred", [x, init], "  r = pred[3] reduce(p0, p1), dimensions={1}, to_apply=add", ["r"], ADD.format("pred", op))
+    argmax = """argmax {
+  av = f32[] parameter(0)
+  ai = s32[] parameter(1)
+  bv = f32[] parameter(2)
+  bi = s32[] parameter(3)
+  gt = pred[] compare(av, bv), direction=GT
+  nan = pred[] compare(av, av), direction=NE
+  left = pred[] or(gt, nan)
+  eq = pred[] compare(av, bv), direction=EQ
+  lt = pred[] compare(ai, bi), direction=LT
+  tie = pred[] and(eq, lt)
+  pick = pred[] or(left, tie)
+  v = f32[] select(left, av, bv)
+  i = s32[] select(pick, ai, bi)
+  ROOT t = (f32[], s32[]) tuple(v, i)
+}"""
+    x = np.round(array("f32", 5, 9) * 2)
+    x[1, 4] = np.nan
+    index = np.broadcast_to(np.arange(9, dtype=np.int32), (5, 9)).copy()
+    case("reduce_argmax", [x, index, np.asarray(-np.inf, np.float32), np.asarray(0, np.int32)],
+         "  r = (f32[5], s32[5]) reduce(p0, p1, p2, p3), dimensions={1}, to_apply=argmax\n"
+         "  v = f32[5] get-tuple-element(r), index=0\n  i = s32[5] get-tuple-element(r), index=1", ["v", "i"], argmax)
+
+
+def dot_cases():
+    for lhs, rhs, out, tolerance in (("f32", "f32", "f32", 2e-6), ("f64", "f64", "f64", 1e-13), ("bf16", "bf16", "bf16", 8e-3),
+                                     ("bf16", "bf16", "f32", 1e-5), ("f16", "f16", "f16", 1e-3), ("s8", "s8", "s32", 0),
+                                     ("s32", "s32", "s32", 0), ("u8", "u8", "u8", 0), ("c64", "c64", "c64", 5e-6),
+                                     ("f8e4m3fn", "f8e4m3fn", "f32", 1e-5), ("f8e5m2", "f8e5m2", "bf16", 8e-3)):
+        x, y = array(lhs, 3, 2, 5), array(rhs, 5, 4, 3)
+        case(f"dot_{lhs}_{out}", [x, y], f"  d = {out}[3,2,4] dot(p0, p1), lhs_batch_dims={{0}}, rhs_batch_dims={{2}}, "
+             "lhs_contracting_dims={2}, rhs_contracting_dims={0}\n"
+             f"  e = {out}[2,4] dot(p0, p1), lhs_contracting_dims={{2,0}}, rhs_contracting_dims={{0,2}}", ["d", "e"], tolerance=tolerance)
+
+
+def main():
+    jax.config.update("jax_enable_x64", True)
+    OUT.mkdir(parents=True, exist_ok=True)
+    for make in [v for k, v in sorted(globals().items()) if k.endswith("_cases")]:
+        make()
+    for name, parts in CASES.items():
+        if not sys.argv[1:] or name in sys.argv[1:]:
+            write(name, parts)
+
+
+if __name__ == "__main__":
+    main()
