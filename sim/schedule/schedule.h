@@ -7,36 +7,44 @@
 #include "sim/ir/module.h"
 
 typedef enum {
-  STEP_COMPUTE,    /* a group of instructions, timed as one */
+  STEP_COMPUTE,    /* a group of instructions, timed as one; those that only name values take no time */
   STEP_COLLECTIVE, /* synchronous: started and waited for */
   STEP_START,      /* of an asynchronous collective, copy or send */
   STEP_DONE,
   STEP_WHILE,
   STEP_CONDITIONAL,
-  STEP_CALL /* call or fusion run as a unit of its own schedule */
+  STEP_CALL /* call or fusion: the called computation's schedule is run, in a frame of its own; a fusion's
+               time stands here, and its computation is one step without time */
 } StepKind;
 
 typedef struct {
   StepKind kind;
-  Ids instrs; /* in order; the last one names the step */
+  Ids instrs; /* in order, each after its operands; the last one names the step; one alone but for COMPUTE */
   Demand demand;
   int64_t time_ps; /* on a chip alone; 0 for collectives and control flow */
   Bound bound;
-  Ids frees; /* instructions whose values die after this step */
+  int64_t trips; /* of a while: as while_trip_count() */
+  Ids frees;     /* instructions whose values die after this step */
 } Step;
 
 typedef struct {
   Vec(Step) steps;
+  const bool *repeated; /* by instruction: made anew by each step that uses it, so never stored; NULL: none */
 } CompSchedule;
 
 typedef struct {
   Arena *arena;
   const Module *module;
   CompSchedule *comps; /* by computation; empty for those that are only called by reductions and the like */
-  int64_t hbm_argument_bytes, hbm_output_bytes, hbm_temp_bytes, hbm_peak_bytes; /* a chip */
-  int64_t flops; /* of one run of the entry, loops of known trip counted */
+  /* A chip: parameters; the root; the most that other values take at once; all together, donated parameters
+   * counted once. */
+  int64_t hbm_argument_bytes, hbm_output_bytes, hbm_temp_bytes, hbm_peak_bytes;
+  int64_t
+      flops; /* of one run of the entry: loops by their trips (once where unknown), the costliest branch */
 } Schedule;
 
+/* Steps keep program order, but for producers that were fused into the step of their users. The module must
+ * outlive the schedule. The caller frees it with schedule_free(). */
 Status module_schedule(const Module *partitioned, const Pod *pod, Schedule **schedule, Diag *diag);
 void schedule_free(Schedule *schedule);
 

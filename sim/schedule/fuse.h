@@ -1,0 +1,25 @@
+/* Which instructions a compiler would run as one kernel. */
+#pragma once
+
+#include "models/demand.h"
+
+/* The groups of a computation, by instruction. A group is named by its last instruction; its others have no
+ * users outside, so it can run where the last one stands. */
+typedef struct {
+  uint32_t *last;  /* of the group that an instruction is in: itself where it is alone */
+  bool *repeated;  /* alone, but made anew in each group that uses it: costs nothing, is never stored */
+  uint32_t *first; /* members[first[i] .. first[i + 1]): the group whose last instruction is i, in order */
+  uint32_t *members;
+} Groups;
+
+/* As a compiler would fuse the computation. Lives in `arena`. */
+Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp);
+/* Every instruction alone: for a program whose compiler has fused already. */
+Groups groups_single(Arena *arena, const Module *module, uint32_t comp);
+/* All as one group, named by the root: a fusion's computation. */
+Groups groups_whole(Arena *arena, const Module *module, uint32_t comp);
+
+Ids group_members(const Groups *groups, uint32_t last);
+
+/* Only a name for the same bytes, whatever stands around it: a bitcast or a free reshape. */
+bool is_alias(const Module *module, uint32_t comp, const Instr *instr);

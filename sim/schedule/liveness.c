@@ -1,0 +1,392 @@
+/* Liveness. In: steps; out: which values die when, and the most memory that is taken at once.
+ *
+ * The one idea: count buffers, not values. A tuple, an element of it or a bitcast names buffers that are
+ * there; a loop's result is its carry, so what the body passes on keeps its buffer. A buffer is born at the
+ * step that makes it and dies at the last that reads it. In a loop's body the carry belongs to the caller:
+ * there it counts as memory given back when it dies, so an update in place comes out as nothing. */
+#include "sim/schedule/liveness.h"
+#include "models/cost.h"
+#include "sim/schedule/fuse.h"
+
+#include <stdlib.h>
+
+/* ---- frees ---- */
+
+/* The step of each instruction. */
+static uint32_t *steps_of(Arena *arena, const Comp *body, const CompSchedule *made) {
+  uint32_t *step_of = ARENA_ARRAY(arena, uint32_t, body->instrs.n);
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    Ids instrs = made->steps.at[s].instrs;
+    for (uint32_t i = 0; i < instrs.n; i++) step_of[instrs.at[i]] = s;
+  }
+  return step_of;
+}
+
+void find_frees(Arena *arena, const Module *module, uint32_t comp, CompSchedule *made) {
+  const Comp *body = module_comp(module, comp);
+  Arena *scratch = arena_new();
+  uint32_t n = body->instrs.n, *step_of = steps_of(scratch, body, made);
+  uint32_t *last = arena_copy(scratch, step_of, n * sizeof *step_of);
+  for (uint32_t i = 0; i < n; i++) {
+    Ids operands = body->instrs.at[i].operands;
+    for (uint32_t k = 0; k < operands.n; k++) {
+      uint32_t *use = &last[operands.at[k]];
+      if (step_of[i] > *use) *use = step_of[i];
+    }
+  }
+  for (uint32_t i = 0; i < n; i++) made->steps.at[last[i]].frees.n += i != body->root;
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    Ids *frees = &made->steps.at[s].frees;
+    *frees = (Ids){ARENA_ARRAY(arena, uint32_t, frees->n), 0};
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    Ids *frees = &made->steps.at[last[i]].frees;
+    if (i != body->root) frees->at[frees->n++] = i;
+  }
+  arena_free(scratch);
+}
+
+/* ---- buffers ---- */
+
+typedef struct {
+  int64_t bytes;
+  uint32_t born, dies; /* steps */
+  bool given;          /* a part of a parameter */
+  bool leaves;         /* a part of the root */
+} Buffer;
+
+/* What a caller must know of a computation. */
+typedef struct {
+  bool done;
+  int64_t extra_bytes; /* beyond what the caller holds, at most at once */
+  bool *passed;        /* of a loop's body: the parts of its carry that it passes on as they are */
+  uint32_t n_parts;
+} Memory;
+
+typedef struct {
+  const Schedule *schedule;
+  Arena *arena;
+  Memory *memories; /* by computation */
+} Analysis;
+
+/* One computation under analysis. */
+typedef struct {
+  Arena *arena;
+  const Memory *memories;
+  const Module *module;
+  uint32_t comp;
+  const Comp *body;
+  const CompSchedule *made;
+  uint32_t *step_of;
+  Vec(Buffer) buffers;
+  Ids *parts; /* by instruction: the buffer of each array of its value */
+} Frame;
+
+/* Sums of untrusted sizes stay in range. */
+static int64_t plus(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX / 4 : sum;
+}
+
+static uint32_t count_parts(const Shape *shape) {
+  if (!shape_is_tuple(shape)) return 1;
+  uint32_t sum = 0;
+  for (uint32_t i = 0; i < shape->rank; i++) sum += count_parts(shape->parts[i]);
+  return sum;
+}
+
+static int64_t hbm_bytes(const Shape *shape) {
+  return shape->layout != NULL && shape->layout->memory_space != 0 ? 0 : shape_bytes(shape);
+}
+
+static uint32_t *add_buffers(Frame *frame, const Shape *shape, Buffer like, uint32_t *into) {
+  if (!shape_is_tuple(shape)) {
+    like.bytes = hbm_bytes(shape);
+    *into = frame->buffers.n;
+    VEC_PUSH(frame->arena, &frame->buffers, like);
+    return into + 1;
+  }
+  for (uint32_t i = 0; i < shape->rank; i++) into = add_buffers(frame, shape->parts[i], like, into);
+  return into;
+}
+
+static Ids new_parts(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  uint32_t n = count_parts(instr->shape), step = frame->step_of[at];
+  Ids parts = {ARENA_ARRAY(frame->arena, uint32_t, n), n};
+  Buffer like = {.born = step, .dies = step, .given = instr->op == OP_PARAMETER};
+  add_buffers(frame, instr->shape, like, parts.at);
+  return parts;
+}
+
+/* Lets a part name another buffer than its own. */
+static void rename_part(Frame *frame, uint32_t *part, uint32_t buffer) {
+  frame->buffers.at[*part].bytes = 0;
+  *part = buffer;
+}
+
+static Ids operand_parts(const Frame *frame, const Instr *instr, uint32_t i) {
+  return i < instr->operands.n ? frame->parts[instr->operands.at[i]] : (Ids){NULL, 0};
+}
+
+static Ids element_parts(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  const Shape *tuple = frame->body->instrs.at[instr->operands.at[0]].shape;
+  int64_t index = instr_int(instr, ATTR_index, 0);
+  uint32_t start = 0;
+  for (int64_t i = 0; i < index && i < tuple->rank; i++) start += count_parts(tuple->parts[i]);
+  uint32_t n = count_parts(instr->shape);
+  Ids all = operand_parts(frame, instr, 0);
+  return start + n <= all.n ? (Ids){all.at + start, n} : new_parts(frame, at);
+}
+
+static Ids tuple_parts(const Frame *frame, const Instr *instr) {
+  uint32_t n = count_parts(instr->shape), at = 0;
+  Ids parts = {ARENA_ARRAY(frame->arena, uint32_t, n), n};
+  for (uint32_t i = 0; i < instr->operands.n; i++) {
+    Ids part = operand_parts(frame, instr, i);
+    for (uint32_t k = 0; k < part.n && at < n; k++) parts.at[at++] = part.at[k];
+  }
+  return parts;
+}
+
+static Ids while_parts(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  Ids parts = new_parts(frame, at), carry = operand_parts(frame, instr, 0);
+  const Memory *body = &frame->memories[instr_comp(instr, ATTR_body)];
+  for (uint32_t i = 0; i < parts.n && i < carry.n && i < body->n_parts; i++) {
+    if (body->passed[i]) rename_part(frame, &parts.at[i], carry.at[i]);
+  }
+  return parts;
+}
+
+/* Asynchronous ops hold (operand, result, …), a copy (result, operand, …). */
+static Ids start_parts(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  Ids parts = new_parts(frame, at), operand = operand_parts(frame, instr, 0);
+  bool first = instr->op == OP_ALL_GATHER_START || instr->op == OP_COLLECTIVE_PERMUTE_START;
+  uint32_t skip = instr->op == OP_COPY_START ? 1 : 0;
+  for (uint32_t i = 0; i < operand.n && i + skip < parts.n && (first || skip); i++)
+    rename_part(frame, &parts.at[i + skip], operand.at[i]);
+  return parts;
+}
+
+static Ids done_parts(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  const Shape *start = frame->body->instrs.at[instr->operands.at[0]].shape;
+  Ids all = operand_parts(frame, instr, 0);
+  bool second = instr->op == OP_ALL_GATHER_DONE || instr->op == OP_COLLECTIVE_PERMUTE_DONE;
+  uint32_t skip = second && shape_is_tuple(start) && start->rank > 1 ? count_parts(start->parts[0]) : 0;
+  uint32_t n = count_parts(instr->shape);
+  return skip + n <= all.n ? (Ids){all.at + skip, n} : new_parts(frame, at);
+}
+
+/* An op that names the buffers of its operand. */
+static bool names_operand(const Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  bool repeated = frame->made->repeated != NULL && frame->made->repeated[at];
+  bool names = repeated || instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY ||
+               instr->op == OP_DOMAIN || is_alias(frame->module, frame->comp, instr);
+  return names && instr->operands.n > 0 && operand_parts(frame, instr, 0).n == count_parts(instr->shape);
+}
+
+static bool only_names(const Frame *frame, uint32_t at) {
+  Opcode op = frame->body->instrs.at[at].op;
+  return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || names_operand(frame, at);
+}
+
+static Ids parts_of(Frame *frame, uint32_t at) {
+  const Instr *instr = &frame->body->instrs.at[at];
+  switch (instr->op) {
+  case OP_TUPLE: return tuple_parts(frame, instr);
+  case OP_GET_TUPLE_ELEMENT: return element_parts(frame, at);
+  case OP_WHILE: return while_parts(frame, at);
+  case OP_COPY_START:
+  case OP_ALL_GATHER_START:
+  case OP_COLLECTIVE_PERMUTE_START: return start_parts(frame, at);
+  case OP_ALL_GATHER_DONE:
+  case OP_ALL_REDUCE_DONE:
+  case OP_COLLECTIVE_PERMUTE_DONE:
+  case OP_COPY_DONE: return done_parts(frame, at);
+  default: return names_operand(frame, at) ? operand_parts(frame, instr, 0) : new_parts(frame, at);
+  }
+}
+
+static void find_buffers(Frame *frame) {
+  const Comp *body = frame->body;
+  for (uint32_t at = 0; at < body->instrs.n; at++) {
+    const Instr *instr = &body->instrs.at[at];
+    frame->parts[at] = parts_of(frame, at);
+    for (uint32_t k = 0; k < instr->operands.n && !only_names(frame, at); k++) {
+      Ids parts = operand_parts(frame, instr, k);
+      for (uint32_t p = 0; p < parts.n; p++) {
+        Buffer *buffer = &frame->buffers.at[parts.at[p]];
+        if (frame->step_of[at] > buffer->dies) buffer->dies = frame->step_of[at];
+      }
+    }
+  }
+  Ids root = frame->parts[body->root];
+  for (uint32_t p = 0; p < root.n; p++) frame->buffers.at[root.at[p]].leaves = true;
+}
+
+/* ---- the most at once ---- */
+
+/* Made and read within one kernel. */
+static bool is_internal(const Frame *frame, const Buffer *buffer) {
+  const Step *step = &frame->made->steps.at[buffer->born];
+  return !buffer->given && !buffer->leaves && buffer->born == buffer->dies && step->kind == STEP_COMPUTE &&
+         step->instrs.n > 1;
+}
+
+static bool works_in_place(const Frame *frame, const Step *step) {
+  const Instr *last = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
+  return step->kind == STEP_WHILE || op_is_elementwise(last->op) || last->op == OP_DYNAMIC_UPDATE_SLICE ||
+         last->op == OP_SCATTER;
+}
+
+static int64_t callees_extra(const Frame *frame, const Step *step) {
+  const Instr *instr = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
+  bool calls = step->kind == STEP_WHILE || step->kind == STEP_CONDITIONAL || instr->op == OP_CALL;
+  int64_t most = 0;
+  Ids called = calls ? instr_called(frame->arena, instr) : (Ids){NULL, 0};
+  for (uint32_t i = 0; i < called.n; i++) {
+    int64_t extra = frame->memories[called.at[i]].extra_bytes;
+    if (extra > most) most = extra;
+  }
+  return most;
+}
+
+typedef struct {
+  uint32_t step;
+  int64_t bytes;
+} Change;
+
+typedef Vec(Change) Changes;
+
+static int by_step_and_bytes(const void *left, const void *right) {
+  const Change *a = left, *b = right;
+  if (a->step != b->step) return a->step < b->step ? -1 : 1;
+  return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+/* Births and deaths that count: in a loop's body those of the carry and of what replaces it too. */
+static void find_changes(Frame *frame, bool loop, Changes *births, Changes *deaths) {
+  for (uint32_t i = 0; i < frame->buffers.n; i++) {
+    const Buffer *buffer = &frame->buffers.at[i];
+    if (is_internal(frame, buffer) || (!loop && (buffer->given || buffer->leaves))) continue;
+    if (!buffer->given) VEC_PUSH(frame->arena, births, (Change){buffer->born, buffer->bytes});
+    if (!buffer->leaves) VEC_PUSH(frame->arena, deaths, (Change){buffer->dies, buffer->bytes});
+  }
+  if (births->n != 0) qsort(births->at, births->n, sizeof *births->at, by_step_and_bytes);
+  if (deaths->n != 0) qsort(deaths->at, deaths->n, sizeof *deaths->at, by_step_and_bytes);
+}
+
+/* Bytes that step `s` makes beyond what it can put in place of what dies; moves past its changes. */
+static int64_t grow(Changes births, Changes deaths, uint32_t *b, uint32_t *d, uint32_t s, bool in_place,
+                    int64_t *freed) {
+  int64_t made = 0;
+  *freed = 0;
+  while (*b < births.n && births.at[*b].step == s) {
+    int64_t need = births.at[*b].bytes;
+    while (in_place && *d < deaths.n && deaths.at[*d].step == s && deaths.at[*d].bytes < need)
+      *freed = plus(*freed, deaths.at[(*d)++].bytes);
+    bool reused = in_place && *d < deaths.n && deaths.at[*d].step == s && deaths.at[*d].bytes == need;
+    if (reused) ++*d;
+    if (!reused) made = plus(made, need);
+    ++*b;
+  }
+  while (*d < deaths.n && deaths.at[*d].step == s) *freed = plus(*freed, deaths.at[(*d)++].bytes);
+  return made;
+}
+
+static int64_t most_at_once(Frame *frame, bool loop) {
+  Changes births = {0}, deaths = {0};
+  find_changes(frame, loop, &births, &deaths);
+  int64_t live = 0, most = 0, freed;
+  for (uint32_t s = 0, b = 0, d = 0; s < frame->made->steps.n; s++) {
+    const Step *step = &frame->made->steps.at[s];
+    live = plus(live, grow(births, deaths, &b, &d, s, works_in_place(frame, step), &freed));
+    int64_t now = plus(live, callees_extra(frame, step));
+    most = now > most ? now : most;
+    live -= freed;
+  }
+  return most;
+}
+
+static void find_passed(Frame *frame, Memory *memory) {
+  Ids root = frame->parts[frame->body->root], carry = {NULL, 0};
+  if (frame->body->params.n == 1) carry = frame->parts[frame->body->params.at[0]];
+  memory->n_parts = root.n;
+  memory->passed = ARENA_ARRAY(frame->arena, bool, root.n);
+  for (uint32_t i = 0; i < root.n && i < carry.n; i++) memory->passed[i] = root.at[i] == carry.at[i];
+}
+
+static void analyse(Analysis *analysis, uint32_t comp, bool loop) {
+  Memory *memory = &analysis->memories[comp];
+  const Schedule *schedule = analysis->schedule;
+  const CompSchedule *made = &schedule->comps[comp];
+  const Comp *body = module_comp(schedule->module, comp);
+  if (memory->done || made->steps.n == 0) return;
+  memory->done = true;
+  for (uint32_t i = 0; i < body->instrs.n; i++) {
+    const Instr *instr = &body->instrs.at[i];
+    if (instr->op != OP_WHILE && instr->op != OP_CONDITIONAL && instr->op != OP_CALL) continue;
+    Ids called = instr_called(analysis->arena, instr);
+    for (uint32_t k = 0; k < called.n; k++)
+      analyse(analysis, called.at[k], instr->op == OP_WHILE && called.at[k] == instr_comp(instr, ATTR_body));
+  }
+  Frame frame = {.arena = analysis->arena,
+                 .memories = analysis->memories,
+                 .module = schedule->module,
+                 .comp = comp,
+                 .body = body,
+                 .made = made,
+                 .step_of = steps_of(analysis->arena, body, made),
+                 .parts = ARENA_ARRAY(analysis->arena, Ids, body->instrs.n)};
+  find_buffers(&frame);
+  find_passed(&frame, memory);
+  memory->extra_bytes = most_at_once(&frame, loop);
+}
+
+/* ---- the entry ---- */
+
+/* Bytes of the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`.
+ */
+static int64_t donated_bytes(const Module *module) {
+  Str text = {NULL, 0};
+  for (uint32_t i = 0; i < module->header.n; i++) {
+    if (str_is(module->header.at[i].key, "input_output_alias")) text = module->header.at[i].text;
+  }
+  int64_t sum = 0;
+  const Comp *entry = module_entry(module);
+  for (size_t colon = str_find(text, ':'); colon < text.n;
+       colon += 1 + str_find(str_sub(text, colon + 1, text.n), ':')) {
+    size_t open = colon;
+    while (open > 0 && text.at[open] != '{') open--;
+    size_t close = open + str_find(str_sub(text, open, text.n), '}');
+    const Shape *shape = entry->instrs.at[entry->root].shape;
+    int64_t index;
+    bool part = str_to_int(str_trim(str_sub(text, open + 1, close)), &index) && shape_is_tuple(shape) &&
+                index >= 0 && index < shape->rank;
+    sum = plus(sum, hbm_bytes(part ? shape->parts[index] : shape));
+  }
+  return sum;
+}
+
+void find_memory(Schedule *schedule) {
+  const Module *module = schedule->module;
+  const Comp *entry = module_entry(module);
+  Arena *scratch = arena_new();
+  Analysis analysis = {schedule, scratch, ARENA_ARRAY(scratch, Memory, module->comps.n)};
+  analyse(&analysis, module->entry, false);
+  schedule->hbm_temp_bytes = analysis.memories[module->entry].extra_bytes;
+  schedule->hbm_argument_bytes = 0;
+  for (uint32_t p = 0; p < entry->params.n; p++) {
+    int64_t bytes = hbm_bytes(entry->instrs.at[entry->params.at[p]].shape);
+    schedule->hbm_argument_bytes = plus(schedule->hbm_argument_bytes, bytes);
+  }
+  schedule->hbm_output_bytes = hbm_bytes(entry->instrs.at[entry->root].shape);
+  int64_t held = plus(schedule->hbm_argument_bytes, schedule->hbm_output_bytes);
+  schedule->hbm_peak_bytes = plus(held, schedule->hbm_temp_bytes) - donated_bytes(module);
+  arena_free(scratch);
+}

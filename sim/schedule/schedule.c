@@ -1,0 +1,221 @@
+/* Scheduling. In: a partitioned module and the pod; out: for each computation that runs on its own its steps,
+ * each with demand and time; memory and FLOPs of the whole.
+ *
+ * The one idea: a step is a group of instructions (fuse.c), placed where its last one stands in the program;
+ * control flow and collectives are steps of their own, computations that they call have schedules of their
+ * own. */
+#include "sim/schedule/schedule.h"
+#include "models/cost.h"
+#include "sim/schedule/liveness.h"
+#include "sim/schedule/traffic.h"
+
+enum { DEEPEST_CALL = 200 };
+
+typedef struct {
+  const Module *module;
+  const Pod *pod;
+  Schedule *schedule;
+  Arena *arena;
+  bool fused;     /* the program's compiler has fused and ordered it */
+  bool *done;     /* by computation */
+  int64_t *flops; /* by computation */
+  uint32_t depth;
+  Diag *diag;
+} Scheduler;
+
+static StepKind kind_of(const Instr *instr) {
+  switch (instr->op) {
+  case OP_WHILE: return STEP_WHILE;
+  case OP_CONDITIONAL: return STEP_CONDITIONAL;
+  case OP_CALL:
+  case OP_FUSION: return STEP_CALL;
+  case OP_ALL_GATHER_START:
+  case OP_ALL_REDUCE_START:
+  case OP_COLLECTIVE_PERMUTE_START:
+  case OP_ASYNC_START:
+  case OP_COPY_START:
+  case OP_SEND:
+  case OP_RECV: return STEP_START;
+  case OP_ALL_GATHER_DONE:
+  case OP_ALL_REDUCE_DONE:
+  case OP_COLLECTIVE_PERMUTE_DONE:
+  case OP_ASYNC_UPDATE:
+  case OP_ASYNC_DONE:
+  case OP_COPY_DONE:
+  case OP_SEND_DONE:
+  case OP_RECV_DONE: return STEP_DONE;
+  default: return op_cost(instr->op) == COST_COLLECTIVE ? STEP_COLLECTIVE : STEP_COMPUTE;
+  }
+}
+
+/* Whether a computation, or one that it calls, holds what needs steps of its own. */
+static bool is_plain(const Module *module, uint32_t comp, uint32_t depth) {
+  const Comp *body = module_comp(module, comp);
+  for (uint32_t i = 0; i < body->instrs.n; i++) {
+    const Instr *instr = &body->instrs.at[i];
+    StepKind kind = kind_of(instr);
+    if (kind == STEP_CALL && depth < DEEPEST_CALL) {
+      uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
+      if (callee != NO_ID && !is_plain(module, callee, depth + 1)) return false;
+    } else if (kind != STEP_COMPUTE) {
+      return false;
+    }
+  }
+  return true;
+}
+
+static bool is_timed_fusion(const Module *module, const Instr *instr) {
+  uint32_t callee = instr_comp(instr, ATTR_calls);
+  return instr->op == OP_FUSION && callee != NO_ID && is_plain(module, callee, 0);
+}
+
+static bool calls_schedules(StepKind kind, const Instr *instr) {
+  bool calls = kind == STEP_WHILE || kind == STEP_CONDITIONAL || kind == STEP_CALL || kind == STEP_START;
+  return calls && !op_is_collective(instr->op); /* a reduction's computation is no schedule */
+}
+
+static int64_t times(int64_t flops, int64_t trips) {
+  int64_t product;
+  return __builtin_mul_overflow(flops, trips, &product) ? INT64_MAX / 2 : product;
+}
+
+static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed);
+
+/* Schedules what a step calls; `flops` of one run of the step. */
+static Status schedule_callees(Scheduler *scheduler, uint32_t comp, const Instr *instr, Step *step,
+                               int64_t *flops) {
+  const Module *module = scheduler->module;
+  Demand sum = {0};
+  int64_t most = 0;
+  Ids called = instr_called(scheduler->arena, instr);
+  bool timed = !is_timed_fusion(module, instr);
+  for (uint32_t i = 0; i < called.n; i++) {
+    TRY(schedule_comp(scheduler, called.at[i], timed));
+    int64_t own = scheduler->flops[called.at[i]];
+    sum = demand_add(sum, (Demand){.flops = own});
+    most = own > most ? own : most;
+  }
+  if (step->kind == STEP_WHILE) step->trips = while_trip_count(module, comp, instr);
+  *flops = step->kind == STEP_CONDITIONAL ? most : times(sum.flops, step->trips < 0 ? 1 : step->trips);
+  return STATUS_OK;
+}
+
+static Status make_step(Scheduler *scheduler, uint32_t comp, const Groups *groups, uint32_t last, Step *step,
+                        int64_t *flops) {
+  const Module *module = scheduler->module;
+  const Instr *instr = comp_instr(module, comp, last);
+  *step = (Step){.kind = kind_of(instr), .instrs = group_members(groups, last), .trips = 1};
+  if (step->kind == STEP_COMPUTE || instr->op == OP_COPY_START)
+    step->demand = group_demand(scheduler->pod, module, comp, groups, last);
+  if (is_timed_fusion(module, instr)) step->demand = fusion_demand(scheduler->pod, module, comp, instr);
+  step->time_ps = demand_ps(scheduler->pod, step->demand, &step->bound);
+  int64_t called = 0;
+  if (calls_schedules(step->kind, instr)) TRY(schedule_callees(scheduler, comp, instr, step, &called));
+  *flops = demand_add(step->demand, (Demand){.flops = called}).flops;
+  return STATUS_OK;
+}
+
+/* Whether a group only names values that are there, or repeats in its users. */
+static bool is_untimed(const Scheduler *scheduler, uint32_t comp, const Groups *groups, Ids members) {
+  for (uint32_t i = 0; i < members.n; i++) {
+    const Instr *instr = comp_instr(scheduler->module, comp, members.at[i]);
+    if (!groups->repeated[members.at[i]] && !demand_is_free(scheduler->module, comp, instr)) return false;
+  }
+  return true;
+}
+
+typedef Vec(uint32_t) Names;
+
+/* A step without time for the names that came up since the last. */
+static void flush_names(Arena *arena, Names *names, CompSchedule *made) {
+  if (names->n == 0) return;
+  Ids instrs = {arena_copy(arena, names->at, names->n * sizeof *names->at), names->n};
+  VEC_PUSH(arena, &made->steps, (Step){.kind = STEP_COMPUTE, .instrs = instrs, .trips = 1});
+  names->n = 0;
+}
+
+static Status make_steps(Scheduler *scheduler, uint32_t comp, const Groups *groups, CompSchedule *made) {
+  Names names = {0};
+  Demand sum = {0};
+  uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
+  for (uint32_t i = 0; i < n; i++) {
+    if (groups->last[i] != i) continue;
+    Ids members = group_members(groups, i);
+    if (is_untimed(scheduler, comp, groups, members)) {
+      for (uint32_t k = 0; k < members.n; k++) VEC_PUSH(scheduler->arena, &names, members.at[k]);
+      continue;
+    }
+    flush_names(scheduler->arena, &names, made);
+    Step step;
+    int64_t flops;
+    TRY(make_step(scheduler, comp, groups, i, &step, &flops));
+    VEC_PUSH(scheduler->arena, &made->steps, step);
+    sum = demand_add(sum, (Demand){.flops = flops});
+  }
+  flush_names(scheduler->arena, &names, made);
+  scheduler->flops[comp] = sum.flops;
+  return STATUS_OK;
+}
+
+/* A fusion's computation: one step; its time stands with the fusion. */
+static void make_untimed(Scheduler *scheduler, uint32_t comp, CompSchedule *made) {
+  Names all = {0};
+  uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
+  for (uint32_t i = 0; i < n; i++) VEC_PUSH(scheduler->arena, &all, i);
+  flush_names(scheduler->arena, &all, made);
+}
+
+static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
+  const Module *module = scheduler->module;
+  if (scheduler->done[comp]) return STATUS_OK;
+  RETURN_IF(scheduler->depth == DEEPEST_CALL,
+            diag_fail(scheduler->diag, STATUS_INVALID, module_comp(module, comp)->place, NULL,
+                      "computations call each other more than %d deep", DEEPEST_CALL));
+  scheduler->depth++;
+  scheduler->done[comp] = true;
+  CompSchedule *made = &scheduler->schedule->comps[comp];
+  if (timed) {
+    Groups groups = scheduler->fused ? groups_single(scheduler->arena, module, comp)
+                                     : groups_fused(scheduler->arena, scheduler->pod, module, comp);
+    made->repeated = groups.repeated;
+    TRY(make_steps(scheduler, comp, &groups, made));
+  } else {
+    make_untimed(scheduler, comp, made);
+  }
+  find_frees(scheduler->arena, module, comp, made);
+  scheduler->depth--;
+  return STATUS_OK;
+}
+
+static bool is_fused(const Module *module) {
+  for (uint32_t i = 0; i < module->header.n; i++) {
+    if (str_is(module->header.at[i].key, "is_scheduled")) return str_is(module->header.at[i].text, "true");
+  }
+  return false;
+}
+
+Status module_schedule(const Module *partitioned, const Pod *pod, Schedule **schedule, Diag *diag) {
+  Arena *arena = arena_new(), *scratch = arena_new();
+  Schedule *made = ARENA_NEW(arena, Schedule);
+  uint32_t n = partitioned->comps.n;
+  *made = (Schedule){.arena = arena, .module = partitioned, .comps = ARENA_ARRAY(arena, CompSchedule, n)};
+  Scheduler scheduler = {.module = partitioned,
+                         .pod = pod,
+                         .schedule = made,
+                         .arena = arena,
+                         .fused = is_fused(partitioned),
+                         .done = ARENA_ARRAY(scratch, bool, n),
+                         .flops = ARENA_ARRAY(scratch, int64_t, n),
+                         .diag = diag};
+  Status status = schedule_comp(&scheduler, partitioned->entry, true);
+  made->flops = scheduler.flops[partitioned->entry];
+  if (status == STATUS_OK) find_memory(made);
+  arena_free(scratch);
+  if (status == STATUS_OK) *schedule = made;
+  if (status != STATUS_OK) schedule_free(made);
+  return status;
+}
+
+void schedule_free(Schedule *schedule) {
+  if (schedule != NULL) arena_free(schedule->arena);
+}

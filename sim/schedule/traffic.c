@@ -1,0 +1,155 @@
+/* Traffic of a group. In: its members; out: its demand.
+ *
+ * The one idea: only what crosses the group's border moves through HBM. Every operand is followed through
+ * bitcasts, and through broadcasts that are made anew, to the value that is stored; several reads of parts of
+ * it sum up, to at most all of it. */
+#include "sim/schedule/traffic.h"
+
+#include <stdlib.h>
+
+/* A group of a computation, and how it reads what lies outside. */
+typedef struct {
+  const Module *module;
+  uint32_t comp;
+  const Comp *body;
+  const Groups *groups;
+  uint32_t last;
+} Kernel;
+
+typedef struct {
+  uint32_t value;
+  int64_t bytes;
+} Read;
+
+typedef Vec(Read) Reads;
+
+/* Where the bytes of a value lie. */
+static uint32_t stored(const Kernel *kernel, uint32_t value) {
+  for (;;) {
+    const Instr *instr = &kernel->body->instrs.at[value];
+    bool passes = is_alias(kernel->module, kernel->comp, instr) || kernel->groups->repeated[value];
+    if (!passes || instr->operands.n == 0) return value;
+    value = instr->operands.at[0];
+  }
+}
+
+/* Made by the group itself, or made anew in it. */
+static bool is_made(const Kernel *kernel, uint32_t value) {
+  bool member = kernel->groups->last[value] == kernel->last;
+  return kernel->groups->repeated[value] || (member && kernel->body->instrs.at[value].op != OP_PARAMETER);
+}
+
+static bool in_hbm(const Shape *shape) {
+  return shape->layout == NULL || shape->layout->memory_space == 0;
+}
+
+static bool is_call(const Instr *instr) {
+  return instr->op == OP_FUSION || instr->op == OP_CALL;
+}
+
+static void add_reads(Arena *arena, const Kernel *kernel, uint32_t member, Reads *reads) {
+  const Instr *instr = &kernel->body->instrs.at[member];
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    uint32_t source = stored(kernel, instr->operands.at[k]);
+    if (is_made(kernel, source)) continue;
+    int64_t all = shape_bytes(kernel->body->instrs.at[source].shape);
+    int64_t bytes = is_call(instr) ? all : demand_read_bytes(kernel->module, kernel->comp, instr, k);
+    if (bytes > 0) VEC_PUSH(arena, reads, (Read){source, bytes < all ? bytes : all});
+  }
+}
+
+static int by_value(const void *left, const void *right) {
+  uint32_t a = ((const Read *)left)->value, b = ((const Read *)right)->value;
+  return a < b ? -1 : a > b;
+}
+
+/* Sums the reads of one value, to at most its size. */
+static void merge_reads(const Kernel *kernel, Reads *reads) {
+  if (reads->n != 0) qsort(reads->at, reads->n, sizeof *reads->at, by_value);
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < reads->n; i++) {
+    Read read = reads->at[i];
+    if (kept == 0 || reads->at[kept - 1].value != read.value) {
+      reads->at[kept++] = read;
+      continue;
+    }
+    int64_t all = shape_bytes(kernel->body->instrs.at[read.value].shape), *sum = &reads->at[kept - 1].bytes;
+    *sum = all - *sum < read.bytes ? all : *sum + read.bytes;
+  }
+  reads->n = kept;
+}
+
+static Reads reads_of(Arena *arena, const Kernel *kernel) {
+  Reads reads = {0};
+  Ids members = group_members(kernel->groups, kernel->last);
+  for (uint32_t i = 0; i < members.n; i++) add_reads(arena, kernel, members.at[i], &reads);
+  merge_reads(kernel, &reads);
+  return reads;
+}
+
+/* Bytes written for a value that leaves the group; 0 for one that was there before. */
+static int64_t written(const Kernel *kernel, uint32_t value) {
+  uint32_t source = stored(kernel, value);
+  const Instr *instr = &kernel->body->instrs.at[source];
+  if (!is_made(kernel, source)) return 0;
+  return is_call(instr) ? shape_bytes(instr->shape) : demand_write_bytes(kernel->module, kernel->comp, instr);
+}
+
+static void move(Demand *demand, int64_t bytes, const Shape *shape) {
+  *demand = demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = in_hbm(shape) ? bytes : 0});
+}
+
+static Demand work_of(const Pod *pod, const Kernel *kernel) {
+  Demand demand = {0};
+  Ids members = group_members(kernel->groups, kernel->last);
+  for (uint32_t i = 0; i < members.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[members.at[i]];
+    Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
+    if (instr->op == OP_FUSION) own = fusion_demand(pod, kernel->module, kernel->comp, instr);
+    own.hbm_bytes = own.vmem_bytes = 0;
+    demand = demand_add(demand, own);
+  }
+  return demand;
+}
+
+Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
+                    uint32_t last) {
+  Kernel kernel = {module, comp, module_comp(module, comp), groups, last};
+  if (groups->repeated[last]) return (Demand){0};
+  Demand demand = work_of(pod, &kernel);
+  Arena *scratch = arena_new();
+  Reads reads = reads_of(scratch, &kernel);
+  for (uint32_t i = 0; i < reads.n; i++)
+    move(&demand, reads.at[i].bytes, kernel.body->instrs.at[reads.at[i].value].shape);
+  move(&demand, written(&kernel, last), kernel.body->instrs.at[last].shape);
+  arena_free(scratch);
+  return demand;
+}
+
+/* The shape outside, whose layout counts, of what a fusion's computation reads. */
+static const Shape *given_shape(const Kernel *kernel, uint32_t comp, const Instr *fusion, uint32_t value) {
+  const Instr *from = &kernel->body->instrs.at[value];
+  bool given = from->op == OP_PARAMETER && from->parameter < (int64_t)fusion->operands.n;
+  return given ? comp_instr(kernel->module, comp, fusion->operands.at[from->parameter])->shape : from->shape;
+}
+
+Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *fusion) {
+  uint32_t callee = instr_comp(fusion, ATTR_calls);
+  if (callee == NO_ID) return (Demand){0};
+  Arena *scratch = arena_new();
+  Groups groups = groups_whole(scratch, module, callee);
+  const Comp *body = module_comp(module, callee);
+  Kernel kernel = {module, callee, body, &groups, body->root};
+  Demand demand = work_of(pod, &kernel);
+  Reads reads = reads_of(scratch, &kernel);
+  for (uint32_t i = 0; i < reads.n; i++)
+    move(&demand, reads.at[i].bytes, given_shape(&kernel, comp, fusion, reads.at[i].value));
+  const Instr *root = &body->instrs.at[body->root];
+  const Shape *result = fusion->shape;
+  bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;
+  if (!parts) move(&demand, written(&kernel, body->root), result);
+  for (uint32_t k = 0; parts && k < result->rank; k++)
+    move(&demand, written(&kernel, root->operands.at[k]), result->parts[k]);
+  arena_free(scratch);
+  return demand;
+}

@@ -1,0 +1,11 @@
+/* What a group of instructions demands of a chip. */
+#pragma once
+
+#include "sim/schedule/fuse.h"
+
+/* Demand of the group whose last instruction is `last`: its members' work; of HBM what goes in from outside,
+ * each value once, and what comes out. Values in another memory space than HBM's count for VMEM alone. */
+Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups, uint32_t last);
+
+/* Demand of a fusion instruction: of its computation as one group. */
+Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *fusion);

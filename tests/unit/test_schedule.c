@@ -1,0 +1,368 @@
+/* Schedules: order, fusion, traffic, memory, trips. Programs are written as text and read. */
+#include "sim/read/program.h"
+#include "sim/schedule/schedule.h"
+
+#include <criterion/criterion.h>
+
+static Arena *arena;
+static Diag *diag;
+static Pod pod;
+static Source source;
+static Module *module;
+static Schedule *schedule;
+
+static void begin(void) {
+  arena = arena_new();
+  diag = diag_new();
+  Config *config;
+  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_4x2.ini", NULL, 0, &config, diag), STATUS_OK);
+  pod = config->pod;
+}
+
+static void end(void) {
+  schedule_free(schedule);
+  module_free(module);
+  diag_free(diag);
+  arena_free(arena);
+}
+
+TestSuite(schedule, .init = begin, .fini = end);
+
+static void read(const char *text) {
+  source = (Source){STR("test.hlo"), str_of(text)};
+  cr_assert_eq(hlo_read(&source, &read_limits_default, &module, diag), STATUS_OK, "%s",
+               diag_error_text(diag).at);
+}
+
+/* Every instruction once, after its operands; every value but the root freed once, after its last use. */
+static void check_order(uint32_t comp) {
+  const Comp *body = module_comp(module, comp);
+  const CompSchedule *made = &schedule->comps[comp];
+  uint32_t n = body->instrs.n, time = 0;
+  uint32_t *at = ARENA_ARRAY(arena, uint32_t, n), *freed = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    const Step *step = &made->steps.at[s];
+    for (uint32_t i = 0; i < step->instrs.n; i++) {
+      const Instr *instr = &body->instrs.at[step->instrs.at[i]];
+      cr_assert_eq(at[step->instrs.at[i]], 0, "%.*s runs twice", STR_ARG(instr->name));
+      at[step->instrs.at[i]] = ++time;
+      for (uint32_t k = 0; k < instr->operands.n; k++) {
+        cr_assert_neq(at[instr->operands.at[k]], 0, "%.*s runs before an operand", STR_ARG(instr->name));
+        cr_assert_eq(freed[instr->operands.at[k]], 0, "%.*s uses a freed value", STR_ARG(instr->name));
+      }
+    }
+    for (uint32_t i = 0; i < step->frees.n; i++) cr_assert_eq(freed[step->frees.at[i]]++, 0);
+  }
+  cr_assert_eq(time, n);
+  for (uint32_t i = 0; i < n; i++) cr_assert_eq(freed[i], i != body->root);
+}
+
+static void run(const char *text) {
+  read(text);
+  cr_assert_eq(module_schedule(module, &pod, &schedule, diag), STATUS_OK, "%s", diag_error_text(diag).at);
+  for (uint32_t comp = 0; comp < module->comps.n; comp++) {
+    if (schedule->comps[comp].steps.n != 0) check_order(comp);
+  }
+}
+
+/* Step number `index` of those of the entry that take time or are no kernel. */
+static const Step *step(uint32_t index) {
+  const CompSchedule *made = &schedule->comps[module->entry];
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    const Step *found = &made->steps.at[s];
+    if ((found->kind != STEP_COMPUTE || found->time_ps > 0) && index-- == 0) return found;
+  }
+  return NULL;
+}
+
+static void expect_steps(uint32_t n) {
+  cr_assert_null(step(n), "more than %u steps", n);
+  cr_assert(n == 0 || step(n - 1) != NULL, "fewer than %u steps", n);
+}
+
+#define SUM                                                                                                  \
+  "sum {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"               \
+  "max {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] maximum(a, b)\n}\n"
+
+Test(schedule, an_elementwise_chain_is_one_step_that_reads_and_writes_once) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[1024,1024] parameter(0)\n  y = f32[1024,1024] parameter(1)\n  k = f32[] constant(2)\n"
+      "  kk = f32[1024,1024] broadcast(k), dimensions={}\n  a = f32[1024,1024] multiply(x, kk)\n"
+      "  b = f32[1024,1024] add(a, y)\n  c = f32[1024,1024] tanh(b)\n"
+      "  ROOT d = bf16[1024,1024] convert(c)\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->instrs.n, 5);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 10.0 * 1024 * 1024, 8);
+  cr_assert_eq(step(0)->bound, BOUND_HBM);
+  cr_assert_float_eq((double)step(0)->time_ps, 10.0 * 1024 * 1024 / 8.19e11 * 1e12, 100);
+}
+
+Test(schedule, what_two_kernels_need_is_stored) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[1024,1024] parameter(0)\n  a = f32[1024,1024] exponential(x)\n"
+      "  b = f32[1024,1024] negate(a)\n  c = f32[1024,1024] sine(a)\n"
+      "  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(b, c)\n}\n");
+  expect_steps(3);
+  for (uint32_t s = 0; s < 3; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 8 << 20);
+}
+
+Test(schedule, a_broadcast_for_several_kernels_costs_nothing) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[1024,1024] parameter(0)\n  k = f32[1024] parameter(1)\n"
+      "  kk = f32[1024,1024] broadcast(k), dimensions={1}\n  b = f32[1024,1024] add(x, kk)\n"
+      "  c = f32[1024,1024] multiply(x, kk)\n  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(b, c)\n}\n");
+  expect_steps(2);
+  for (uint32_t s = 0; s < 2; s++) cr_assert_eq(step(s)->demand.hbm_bytes, (8 << 20) + 4096);
+  cr_assert_eq(schedule->hbm_temp_bytes, 0);
+}
+
+Test(schedule, a_dot_takes_its_prologue_and_epilogue) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[1024,512] parameter(0)\n  w = bf16[512,2048] parameter(1)\n  b = f32[2048] parameter(2)\n"
+      "  xx = bf16[1024,512] convert(x)\n"
+      "  d = f32[1024,2048] dot(xx, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  bb = f32[1024,2048] broadcast(b), dimensions={1}\n  s = f32[1024,2048] add(d, bb)\n"
+      "  ROOT r = f32[1024,2048] tanh(s)\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->demand.hbm_bytes, 1024 * 512 * 4 + 512 * 2048 * 2 + 2048 * 4 + 1024 * 2048 * 4);
+  cr_assert_eq(step(0)->demand.flops, 2LL * 1024 * 512 * 2048 + 1024 * 2048 + 1024 * 512);
+  cr_assert_eq(schedule->flops, step(0)->demand.flops);
+}
+
+Test(schedule, two_dots_are_two_steps) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = bf16[64,64] parameter(0)\n  y = bf16[64,64] parameter(1)\n"
+      "  d = bf16[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  g = bf16[64,64] tanh(d)\n"
+      "  ROOT f = bf16[64,64] dot(g, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  expect_steps(2);
+}
+
+#define SOFTMAX(rows, columns)                                                                               \
+  "HloModule m\n" SUM "ENTRY e {\n"                                                                          \
+  "  x = f32[" rows "," columns "] parameter(0)\n  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n" \
+  "  m = f32[" rows "] reduce(x, low), dimensions={1}, to_apply=max\n"                                       \
+  "  mm = f32[" rows "," columns "] broadcast(m), dimensions={0}\n"                                          \
+  "  d = f32[" rows "," columns "] subtract(x, mm)\n  e = f32[" rows "," columns "] exponential(d)\n"        \
+  "  s = f32[" rows "] reduce(e, zero), dimensions={1}, to_apply=sum\n"                                      \
+  "  ss = f32[" rows "," columns "] broadcast(s), dimensions={0}\n"                                          \
+  "  ROOT r = f32[" rows "," columns "] divide(e, ss)\n}\n"
+
+Test(schedule, a_softmax_whose_rows_stay_in_vmem_reads_once) {
+  run(SOFTMAX("4096", "4096"));
+  expect_steps(1);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 2.0 * 4096 * 4096 * 4, 16);
+}
+
+Test(schedule, a_softmax_of_long_rows_reads_again) {
+  run(SOFTMAX("4", "4194304"));
+  cr_assert_not_null(step(1));
+}
+
+Test(schedule, collectives_and_control_flow_are_steps_of_their_own) {
+  run("HloModule m, num_partitions=8\n" SUM "ENTRY e {\n"
+      "  x = f32[1024] parameter(0)\n  p = pred[] parameter(1)\n  a = f32[1024] negate(x)\n"
+      "  r = f32[1024] all-reduce(a), replica_groups={{0,1,2,3,4,5,6,7}}, to_apply=sum\n"
+      "  ROOT b = f32[1024] exponential(r)\n}\n");
+  expect_steps(3);
+  cr_assert_eq(step(0)->kind, STEP_COMPUTE);
+  cr_assert(step(1)->kind == STEP_COLLECTIVE && step(1)->time_ps == 0 && step(1)->demand.hbm_bytes == 0);
+  cr_assert_eq(schedule->comps[0].steps.n, 0, "a reduction's computation has no schedule");
+}
+
+Test(schedule, asynchronous_pairs_start_and_end) {
+  run("HloModule m, num_partitions=8\nENTRY e {\n"
+      "  x = f32[1024] parameter(0)\n"
+      "  s = (f32[1024], f32[8192]) all-gather-start(x), replica_groups={{0,1,2,3,4,5,6,7}}, dimensions={0}\n"
+      "  y = f32[1024] negate(x)\n  d = f32[8192] all-gather-done(s)\n"
+      "  ROOT t = (f32[8192], f32[1024]) tuple(d, y)\n}\n");
+  expect_steps(3);
+  cr_assert(step(0)->kind == STEP_START && step(1)->kind == STEP_COMPUTE && step(2)->kind == STEP_DONE);
+  cr_assert_eq(schedule->hbm_peak_bytes, 4096 + 32768 + 4096);
+}
+
+Test(schedule, a_program_that_comes_fused_keeps_its_groups) {
+  run("HloModule m, is_scheduled=true\n"
+      "f {\n  a = f32[1024,1024] parameter(0)\n  i = s32[] parameter(1)\n  z = s32[] constant(0)\n"
+      "  s = f32[8,1024] dynamic-slice(a, i, z), dynamic_slice_sizes={8,1024}\n"
+      "  b = f32[8192] bitcast(s)\n  ROOT e = f32[8192] exponential(b)\n}\n"
+      "ENTRY e {\n  x = f32[1024,1024] parameter(0)\n  i = s32[] parameter(1)\n"
+      "  g = f32[8192] fusion(x, i), kind=kLoop, calls=f\n  n = f32[8192] negate(g)\n"
+      "  ROOT r = f32[8192] sine(n)\n}\n");
+  expect_steps(3);
+  cr_assert_eq(step(0)->kind, STEP_CALL);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 2 * 32768, 8, "only the slice is read");
+  cr_assert_eq(step(0)->demand.transcendentals, 8192);
+  cr_assert_gt(step(0)->time_ps, 0);
+  const CompSchedule *inner = &schedule->comps[0];
+  cr_assert(inner->steps.n == 1 && inner->steps.at[0].time_ps == 0 && inner->steps.at[0].instrs.n == 6);
+}
+
+Test(schedule, values_in_vmem_cost_no_hbm) {
+  run("HloModule m, is_scheduled=true\nENTRY e {\n  x = f32[1024,128]{1,0} parameter(0)\n"
+      "  a = f32[1024,128]{1,0:S(1)} negate(x)\n  ROOT b = f32[1024,128]{1,0} sine(a)\n}\n");
+  cr_assert_eq(step(0)->demand.hbm_bytes, 1024 * 128 * 4);
+  cr_assert_eq(step(0)->demand.vmem_bytes, 2 * 1024 * 128 * 4);
+  cr_assert_eq(step(1)->demand.hbm_bytes, 1024 * 128 * 4);
+  cr_assert_eq(schedule->hbm_temp_bytes, 0);
+}
+
+Test(schedule, calls_have_schedules_of_their_own) {
+  run("HloModule m\nf {\n  a = f32[1024] parameter(0)\n  ROOT b = f32[1024] negate(a)\n}\n"
+      "ENTRY e {\n  x = f32[1024] parameter(0)\n  y = f32[1024] call(x), to_apply=f\n"
+      "  ROOT z = f32[1024] call(y), to_apply=f\n}\n");
+  cr_assert(step(0)->kind == STEP_CALL && step(0)->time_ps == 0);
+  cr_assert_gt(schedule->comps[0].steps.at[1].time_ps, 0);
+  cr_assert_eq(schedule->flops, 2048);
+}
+
+/* ---- loops ---- */
+
+#define LOOP(start, condition, body)                                                                         \
+  "HloModule m\n"                                                                                            \
+  "bump {\n  a = s32[] parameter(0)\n  k = s32[] constant(3)\n  ROOT r = s32[] add(k, a)\n}\n"               \
+  "less {\n  a = s32[] parameter(0)\n  b = s32[] parameter(1)\n  ROOT r = pred[] compare(a, b), "            \
+  "direction=LT\n}\n"                                                                                        \
+  "cond {\n  s = (s32[], f32[64], s32[]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"          \
+  "  n = s32[] get-tuple-element(s), index=2\n  ten = s32[] constant(10)\n" condition "}\n"                  \
+  "body {\n  s = (s32[], f32[64], s32[]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"          \
+  "  x = f32[64] get-tuple-element(s), index=1\n  n = s32[] get-tuple-element(s), index=2\n"                 \
+  "  one = s32[] constant(1)\n  y = f32[64] negate(x)\n" body "}\n"                                          \
+  "ENTRY e {\n  x = f32[64] parameter(0)\n  data = s32[] parameter(1)\n  i = s32[] constant(" start ")\n"    \
+  "  n = s32[] constant(25)\n  t = (s32[], f32[64], s32[]) tuple(i, x, n)\n"                                 \
+  "  w = (s32[], f32[64], s32[]) while(t), condition=cond, body=body\n"                                      \
+  "  ROOT r = f32[64] get-tuple-element(w), index=1\n}\n"
+
+#define UP   "  j = s32[] add(i, one)\n  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n)\n"
+#define DOWN "  j = s32[] subtract(i, one)\n  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n)\n"
+
+static void expect_trips(const char *text, int64_t trips) {
+  run(text);
+  const Step *loop = NULL;
+  for (uint32_t s = 0; step(s) != NULL; s++) loop = step(s)->kind == STEP_WHILE ? step(s) : loop;
+  cr_assert_eq(loop->trips, trips, "%ld trips", (long)loop->trips);
+  int64_t once = 64 + 1;
+  cr_assert_geq(schedule->flops, (trips < 0 ? 1 : trips) * once);
+  schedule_free(schedule);
+  module_free(module);
+  schedule = NULL;
+  module = NULL;
+}
+
+Test(schedule, trips_of_counters) {
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, ten), direction=LT\n", UP), 10);
+  expect_trips(LOOP("-5", "  ROOT c = pred[] compare(i, ten), direction=LT\n", UP), 15);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(ten, i), direction=GT\n", UP), 10);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, ten), direction=LE\n", UP), 11);
+  expect_trips(LOOP("10", "  ROOT c = pred[] compare(i, ten), direction=LT\n", UP), 0);
+  expect_trips(LOOP("3", "  ROOT c = pred[] compare(i, ten), direction=NE\n", UP), 7);
+  expect_trips(LOOP("30", "  ROOT c = pred[] compare(i, ten), direction=GT\n", DOWN), 20);
+  expect_trips(LOOP("30", "  ROOT c = pred[] compare(i, ten), direction=GE\n", DOWN), 21);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, n), direction=LT\n", UP), 25);
+}
+
+Test(schedule, trips_through_calls_and_steps) {
+  expect_trips(
+      LOOP("0", "  ROOT c = pred[] call(i, ten), to_apply=less\n",
+           "  j = s32[] call(i), to_apply=bump\n  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n)\n"),
+      4);
+  expect_trips(LOOP("0", "  ROOT c = pred[] call(i, n), to_apply=less\n",
+                    "  h = s32[] add(i, one)\n  j = s32[] add(one, h)\n"
+                    "  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n)\n"),
+               13);
+}
+
+Test(schedule, trips_that_depend_on_data_are_unknown) {
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, n), direction=LT\n",
+                    "  j = s32[] add(i, one)\n  m = s32[] add(n, one)\n"
+                    "  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, m)\n"),
+               -1);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, ten), direction=LT\n",
+                    "  j = s32[] multiply(i, one)\n  ROOT r = (s32[], f32[64], s32[]) tuple(j, y, n)\n"),
+               -1);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, ten), direction=LT\n", DOWN), -1);
+  expect_trips(LOOP("0", "  ROOT c = pred[] compare(i, ten), direction=EQ\n", UP), -1);
+  expect_trips(LOOP("0", "  ROOT c = pred[] constant(true)\n", UP), -1);
+}
+
+Test(schedule, trips_that_the_text_says) {
+  read("HloModule m\nc {\n  s = (s32[]) parameter(0)\n  ROOT t = pred[] constant(true)\n}\n"
+       "b {\n  ROOT s = (s32[]) parameter(0)\n}\n"
+       "ENTRY e {\n  i = s32[] parameter(0)\n  t = (s32[]) tuple(i)\n  ROOT w = (s32[]) while(t), "
+       "condition=c, body=b,"
+       " backend_config={\"known_trip_count\":{\"n\":\"12\"},\"known_init_step\":{\"init\":\"0\"}}\n}\n");
+  const Comp *entry = module_entry(module);
+  cr_assert_eq(while_trip_count(module, module->entry, &entry->instrs.at[entry->root]), 12);
+}
+
+/* ---- memory ---- */
+
+Test(schedule, memory_of_a_chain_of_kernels) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = bf16[1024,1024] parameter(0)\n"
+      "  a = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  b = bf16[1024,1024] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  c = bf16[1024,1024] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT d = bf16[1024,1024] dot(c, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  cr_assert_eq(schedule->hbm_argument_bytes, 2 << 20);
+  cr_assert_eq(schedule->hbm_output_bytes, 2 << 20);
+  cr_assert_eq(schedule->hbm_temp_bytes, 2 * (2 << 20), "two of a, b, c at once");
+  cr_assert_eq(schedule->hbm_peak_bytes, 4 * (2 << 20));
+}
+
+Test(schedule, what_stays_within_a_step_takes_no_memory) {
+  run(SOFTMAX("1024", "1024"));
+  cr_assert_eq(schedule->hbm_temp_bytes, 8, "only the two constants");
+}
+
+#define STACK(update)                                                                                        \
+  "HloModule m\n"                                                                                            \
+  "c {\n  s = (s32[], f32[8,1024]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"                \
+  "  n = s32[] constant(8)\n  ROOT r = pred[] compare(i, n), direction=LT\n}\n"                              \
+  "b {\n  s = (s32[], f32[8,1024]) parameter(0)\n  i = s32[] get-tuple-element(s), index=0\n"                \
+  "  x = f32[8,1024] get-tuple-element(s), index=1\n  z = s32[] constant(0)\n  one = s32[] constant(1)\n"    \
+  "  v = f32[] constant(7)\n  u = f32[1,1024] broadcast(v), dimensions={}\n" update                          \
+  "  j = s32[] add(i, one)\n  ROOT r = (s32[], f32[8,1024]) tuple(j, y)\n}\n"                                \
+  "ENTRY e {\n  p = f32[8,1024] parameter(0)\n  x = f32[8,1024] sine(p)\n  i = s32[] constant(0)\n"          \
+  "  t = (s32[], f32[8,1024]) tuple(i, x)\n  w = (s32[], f32[8,1024]) while(t), condition=c, body=b\n"       \
+  "  ROOT r = f32[8,1024] get-tuple-element(w), index=1\n}\n"
+
+Test(schedule, an_update_of_the_carry_is_in_place) {
+  run(STACK("  y = f32[8,1024] dynamic-update-slice(x, u, i, z)\n"));
+  int64_t in_place = schedule->hbm_temp_bytes;
+  cr_assert_leq(in_place, 32768 + 4096 + 64, "%ld", (long)in_place);
+}
+
+Test(schedule, a_carry_that_is_read_later_is_copied) {
+  run(STACK(
+      "  y1 = f32[8,1024] dynamic-update-slice(x, u, i, z)\n  y2 = f32[8,1024] reverse(y1), dimensions={0}\n"
+      "  y3 = f32[8,1024] reverse(x), dimensions={0}\n  y4 = f32[8,1024] add(y2, y3)\n"
+      "  y = f32[8,1024] dynamic-update-slice(y4, u, i, z)\n"));
+  cr_assert_geq(schedule->hbm_temp_bytes, 2 * 32768);
+}
+
+Test(schedule, donated_parameters_count_once) {
+  run("HloModule m, input_output_alias={ {1}: (0, {}, may-alias) }\nENTRY e {\n"
+      "  x = f32[1024] parameter(0)\n  y = f32[256] parameter(1)\n  a = f32[1024] sine(x)\n  b = f32[256] "
+      "sine(y)\n"
+      "  ROOT t = (f32[256], f32[1024]) tuple(b, a)\n}\n");
+  cr_assert_eq(schedule->hbm_peak_bytes, 2 * (4096 + 1024) - 4096);
+}
+
+Test(schedule, parameters_that_exceed_hbm_show) {
+  run("HloModule m\nENTRY e {\n  x = bf16[80,8192,28672] parameter(0)\n  ROOT a = bf16[80,8192,28672] "
+      "negate(x)\n}\n");
+  cr_assert_gt(schedule->hbm_argument_bytes, pod.hbm_usable_bytes);
+}
+
+Test(schedule, branches_count_the_costliest) {
+  run("HloModule m\n"
+      "f {\n  a = f32[1024] parameter(0)\n  ROOT b = f32[1024] negate(a)\n}\n"
+      "g {\n  a = f32[1024] parameter(0)\n  b = f32[1024] reverse(a), dimensions={0}\n  c = f32[1024] add(a, "
+      "b)\n"
+      "  ROOT d = f32[1024] multiply(c, b)\n}\n"
+      "ENTRY e {\n  i = s32[] parameter(0)\n  x = f32[1024] parameter(1)\n"
+      "  ROOT r = f32[1024] conditional(i, x, x), branch_computations={f, g}\n}\n");
+  cr_assert_eq(step(0)->kind, STEP_CONDITIONAL);
+  cr_assert_eq(schedule->flops, 2048);
+}
