@@ -57,6 +57,11 @@ static bool is_entry(const Instr *instr) {
   return str_is(target, "xla.sdy.GlobalToLocalShape") || str_is(target, "SPMDFullToShardShape");
 }
 
+static bool is_exit(const Instr *instr) {
+  Str target = instr_custom_call_target(instr);
+  return str_is(target, "xla.sdy.LocalToGlobalShape") || str_is(target, "SPMDShardToFullShape");
+}
+
 static const Shape *result_leaf(const Instr *instr, uint32_t leaf) {
   return shape_is_tuple(instr->shape) ? instr->shape->parts[leaf] : instr->shape;
 }
@@ -145,14 +150,17 @@ static Status region_boxes(void *self, Arena *arena, uint32_t comp, const Instr 
   Border border;
   TRY(border_of(arena, regions, comp, instr, leaf, &border, diag));
   const Mesh *mesh = border.sharding->mesh;
-  RETURN_IF(border.sharding->rank != border.global->rank || mesh->n_devices != regions->devices,
+  bool everywhere = sharding_is_replicated(border.sharding); /* through GSPMD on no mesh at all */
+  RETURN_IF(!everywhere &&
+                (border.sharding->rank != border.global->rank || mesh->n_devices != regions->devices),
             diag_fail(diag, STATUS_INVALID, instr->place, NULL,
                       "%.*s: a sharding of %u dimensions on %u devices, for a value of %u on %u",
                       STR_ARG(instr->name), border.sharding->rank, mesh->n_devices, border.global->rank,
                       regions->devices));
-  *boxes = shard_boxes(arena, border.sharding, &border.manual, border.global->dims, border.global->rank,
-                       regions->devices);
-  if (instr->region != 0) boxes->value_of = values_along(arena, mesh, border.manual);
+  *boxes = shard_boxes(arena, everywhere ? NULL : border.sharding, &border.manual, border.global->dims,
+                       border.global->rank, regions->devices);
+  if (instr->region != 0 && mesh->n_devices == regions->devices)
+    boxes->value_of = values_along(arena, mesh, border.manual);
   RETURN_IF(!fits(&border, boxes),
             diag_fail(diag, STATUS_INVALID, instr->place,
                       "the mesh is baked into a shard_map body: lower the program again for another mesh",
@@ -172,18 +180,19 @@ Status region_boxes_new(Arena *arena, const Module *module, uint32_t devices, Re
 
 /* --- unpartitioned programs --- */
 
-/* Devices of the first manual region's mesh; 1 where there is none. */
+/* Devices of the meshes that the borders of manual regions speak of; 1 where there is none. */
 static Status region_devices(Arena *arena, const Regions *regions, uint32_t *devices, Diag *diag) {
   *devices = 1;
   for (uint32_t c = 0; c < regions->module->comps.n; c++) {
     const Comp *comp = module_comp(regions->module, c);
     for (uint32_t i = 0; i < comp->instrs.n; i++) {
       const Instr *instr = &comp->instrs.at[i];
-      if (!is_entry(instr) || instr->operands.n == 0) continue;
-      Border border;
-      TRY(border_of(arena, regions, c, instr, 0, &border, diag));
-      *devices = border.sharding->mesh->n_devices;
-      return STATUS_OK;
+      for (uint32_t leaf = 0; leaf < instr->operands.n && (is_entry(instr) || is_exit(instr)); leaf++) {
+        Border border;
+        TRY(border_of(arena, regions, c, instr, leaf, &border, diag));
+        uint32_t n = border.sharding->mesh->n_devices;
+        if (n > *devices) *devices = n;
+      }
     }
   }
   return STATUS_OK;

@@ -59,10 +59,11 @@ static Status finish(Values *values, Diag *own, Status status) {
 }
 
 static Status evaluate(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
-                       Value **result) {
+                       const bool *given_up, Value **result) {
   Values *values = self;
   Diag *own = diag_new();
   EvalContext context = context_of(values, chip, comp, own);
+  context.given_up = given_up;
   Tensor *const *tensors = (Tensor *const *)operands;
   Tensor *made = NULL;
   bool calls = instr->op == OP_FUSION || instr->op == OP_CALL;

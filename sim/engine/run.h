@@ -20,9 +20,11 @@ typedef struct {
   void (*release)(void *self, Value *value);
   /* Entry parameter `number` of a chip's device; gives a reference. */
   Value *(*parameter)(void *self, uint32_t chip, uint32_t number);
-  /* Any op but control flow, collectives and parameters; gives a reference. Borrows the operands. */
+  /* Any op but control flow, collectives and parameters; gives a reference. Borrows the operands. given_up
+   * (NULL: none): operands whose reference the caller drops right after; the op may write its result into one
+   * that nobody else holds. */
   Status (*evaluate)(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
-                     Value **result);
+                     const bool *given_up, Value **result);
   /* A new array for a collective's result. */
   Value *(*array)(void *self, const Shape *shape, bool known);
   /* Bytes of an array: to read, and (of one from array()) to write. */
