@@ -3,6 +3,15 @@
  * neighbours whose intervals touch are one (shardy/dialect/sdy/ir: AxisRefAttr). */
 #include "sim/shard/sharding.h"
 
+int64_t sizes_gcd(int64_t a, int64_t b) {
+  while (b != 0) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a;
+}
+
 AxisRef axis_whole(const Mesh *mesh, uint32_t axis) {
   return (AxisRef){axis, 1, mesh->axes[axis].size};
 }

@@ -10,6 +10,23 @@ static Sharding *blank(Arena *arena, const Mesh *mesh, uint32_t rank) {
   return sharding;
 }
 
+static AxisList list_copy(Arena *arena, AxisList list) {
+  AxisRef *at = list.n == 0 ? NULL : arena_copy(arena, list.at, list.n * sizeof *list.at);
+  return (AxisList){at, list.n};
+}
+
+const Sharding *sharding_copy(Arena *arena, const Sharding *from) {
+  Sharding *sharding = arena_copy(arena, from, sizeof *from);
+  sharding->dims = ARENA_ARRAY(arena, DimSharding, from->rank);
+  for (uint32_t d = 0; d < from->rank; d++) {
+    sharding->dims[d] = from->dims[d];
+    sharding->dims[d].axes = list_copy(arena, from->dims[d].axes);
+  }
+  sharding->replicated = list_copy(arena, from->replicated);
+  sharding->unreduced = list_copy(arena, from->unreduced);
+  return sharding;
+}
+
 static Sharding *copy(Arena *arena, const Sharding *from) {
   Sharding *sharding = arena_copy(arena, from, sizeof *from);
   sharding->dims = ARENA_ARRAY(arena, DimSharding, from->rank);
@@ -79,11 +96,12 @@ AxisList sharding_used_axes(Arena *arena, const Sharding *sharding) {
 }
 
 /* The longest prefix of whole axes whose size divides `size`. */
-static AxisList dividing_prefix(AxisList axes, int64_t size) {
+static AxisList dividing_prefix(const Mesh *mesh, AxisList axes, int64_t size) {
   int64_t shards = 1;
   for (uint32_t i = 0; i < axes.n; i++) {
     shards *= axes.at[i].size;
-    if (size % shards != 0) return (AxisList){axes.at, i};
+    bool whole = axes.at[i].size == mesh->axes[axes.at[i].axis].size;
+    if (!whole || size % shards != 0) return (AxisList){axes.at, i};
   }
   return axes;
 }
@@ -91,6 +109,6 @@ static AxisList dividing_prefix(AxisList axes, int64_t size) {
 const Sharding *sharding_divisible(Arena *arena, const Sharding *sharding, const Shape *shape) {
   Sharding *divisible = copy(arena, sharding);
   for (uint32_t d = 0; d < sharding->rank; d++)
-    divisible->dims[d].axes = dividing_prefix(sharding->dims[d].axes, shape->dims[d]);
+    divisible->dims[d].axes = dividing_prefix(sharding->mesh, sharding->dims[d].axes, shape->dims[d]);
   return divisible;
 }

@@ -79,6 +79,8 @@ GroupList mesh_groups(Arena *arena, const Mesh *mesh, AxisList axes);
 /* --- axis lists
  * --------------------------------------------------------------------------------------------------- */
 
+/* Greatest common divisor. */
+int64_t sizes_gcd(int64_t a, int64_t b);
 AxisRef axis_whole(const Mesh *mesh, uint32_t axis);
 bool axis_eq(AxisRef a, AxisRef b);
 bool axis_overlaps(AxisRef a, AxisRef b);
@@ -102,6 +104,7 @@ AxisList axes_minus(Arena *arena, const Mesh *mesh, AxisList a, AxisList b);
 
 /* Every dimension without axes; `open` for all of them. */
 const Sharding *sharding_replicated(Arena *arena, const Mesh *mesh, uint32_t rank, bool open);
+const Sharding *sharding_copy(Arena *arena, const Sharding *sharding);
 const Sharding *sharding_with_dim(Arena *arena, const Sharding *sharding, uint32_t dim, AxisList axes);
 /* Same devices hold the same parts (axes, unreduced axes and device; open and priority do not count). */
 bool sharding_eq(const Sharding *a, const Sharding *b);
@@ -125,6 +128,8 @@ Status sharding_parse_sdy(Arena *arena, Str text, const Mesh *const *meshes, uin
 /* `#sdy.sharding_per_value<[<@mesh, …>, …]>`. */
 Status sharding_parse_per_value(Arena *arena, Str text, const Mesh *const *meshes, uint32_t n_meshes,
                                 const Sharding ***shardings, uint32_t *n, Place place, Diag *diag);
+/* The axes of `#sdy<manual_axes{"data", "model"}>`. */
+Status axes_parse_manual(Arena *arena, Str text, const Mesh *mesh, AxisList *axes, Place place, Diag *diag);
 /* The meshes of `xla.sdy.meshes={mesh = #sdy.mesh<["data"=4, "model"=2]>}`; none where the header has none.
  */
 Status meshes_of_module(Arena *arena, const Module *module, const Mesh ***meshes, uint32_t *n, Diag *diag);

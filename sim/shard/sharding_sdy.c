@@ -237,6 +237,17 @@ Status sharding_parse_per_value(Arena *arena, Str text, const Mesh *const *meshe
   return scan_end(&scan);
 }
 
+Status axes_parse_manual(Arena *arena, Str text, const Mesh *mesh, AxisList *axes, Place place, Diag *diag) {
+  Scan scan = scan_of(arena, text, place, diag);
+  AxisList used = {0};
+  TRY(scan_expect(&scan, "#sdy"));
+  TRY(scan_expect(&scan, "<"));
+  TRY(scan_expect(&scan, "manual_axes"));
+  TRY(scan_axis_list(&scan, mesh, &used, axes, NULL));
+  TRY(scan_expect(&scan, ">"));
+  return scan_end(&scan);
+}
+
 /* --- printing ---------------------------------------------------------------------------------------- */
 
 static void print_axes(StrBuf *buf, const Mesh *mesh, AxisList axes) {

@@ -1,0 +1,206 @@
+/* Factor rules: the dispatch from opcodes, and the builder that the rules share (facts after Shardy's
+ * op_sharding_rule_registry). */
+#include "sim/shard/rule_build.h"
+
+static RuleFn *const RULES[] = {
+#define OP(name, text, arity, evaluator, rule, cost) [OP_##name] = rule_##rule,
+#include "sim/ir/opcode.def"
+#undef OP
+};
+
+bool rule_none(Rule *rule) {
+  (void)rule;
+  return false;
+}
+
+/* --- building ---------------------------------------------------------------------------------------- */
+
+static uint32_t n_tensors(const Rule *rule) {
+  return rule->n_operands + rule->n_results;
+}
+
+const Shape *rule_operand(const Rule *rule, uint32_t k) {
+  return rule->shapes[k];
+}
+
+const Shape *rule_result(const Rule *rule, uint32_t k) {
+  return rule->shapes[rule->n_operands + k];
+}
+
+const Instr *rule_operand_instr(const Rule *rule, uint32_t k) {
+  return &rule->comp->instrs.at[rule->instr->operands.at[k]];
+}
+
+bool ints_have(Ints ints, int64_t value) {
+  for (uint32_t i = 0; i < ints.n; i++)
+    if (ints.at[i] == value) return true;
+  return false;
+}
+
+int64_t *rule_dims(Rule *rule) {
+  int64_t *dims = ARENA_ARRAY(rule->arena, int64_t, n_tensors(rule) + 1);
+  for (uint32_t t = 0; t < n_tensors(rule); t++) dims[t] = NO_DIM;
+  return dims;
+}
+
+static void add_to_dim(Rule *rule, Ids *dim, uint32_t factor) {
+  uint32_t *grown = ARENA_ARRAY(rule->arena, uint32_t, dim->n + 1);
+  if (dim->n != 0) memcpy(grown, dim->at, dim->n * sizeof *grown);
+  grown[dim->n] = factor;
+  *dim = (Ids){grown, dim->n + 1};
+}
+
+static uint32_t new_factor(Rule *rule, int64_t size, FactorKind kind, bool blocked) {
+  VEC_PUSH(rule->arena, &rule->factors, (Factor){size, kind, blocked});
+  return rule->factors.n - 1;
+}
+
+static void add_factor(Rule *rule, const int64_t *dims, int64_t size, FactorKind kind, bool blocked) {
+  uint32_t factor = new_factor(rule, size, kind, blocked);
+  for (uint32_t t = 0; t < n_tensors(rule); t++) {
+    if (dims[t] == NO_DIM) continue;
+    Ids *dim = &rule->dims[t][dims[t]];
+    if (size != 1 || dim->n == 0) add_to_dim(rule, dim, factor);
+  }
+}
+
+void rule_factor(Rule *rule, const int64_t *dims, int64_t size, FactorKind kind) {
+  add_factor(rule, dims, size, kind, false);
+}
+
+void rule_factor_blocked(Rule *rule, const int64_t *dims, int64_t size, FactorKind kind) {
+  add_factor(rule, dims, size, kind, true);
+}
+
+void rule_factor_everywhere(Rule *rule, int64_t dim, int64_t size, FactorKind kind, bool blocked) {
+  int64_t *dims = rule_dims(rule);
+  for (uint32_t t = 0; t < n_tensors(rule); t++)
+    if (rule->shapes[t]->rank > dim) dims[t] = dim;
+  add_factor(rule, dims, size, kind, blocked);
+}
+
+void rule_factor_unary(Rule *rule, int64_t operand_dim, int64_t result_dim, int64_t size, FactorKind kind) {
+  int64_t *dims = rule_dims(rule);
+  dims[0] = operand_dim;
+  dims[rule->n_operands] = result_dim;
+  add_factor(rule, dims, size, kind, false);
+}
+
+/* --- the rule of an instruction ---------------------------------------------------------------------- */
+
+static uint32_t leaves_of(const Shape *shape, const Shape **leaves) {
+  if (!shape_is_tuple(shape)) {
+    if (leaves != NULL) *leaves = shape;
+    return 1;
+  }
+  uint32_t n = 0;
+  for (uint32_t p = 0; p < shape->rank; p++)
+    n += leaves_of(shape->parts[p], leaves == NULL ? NULL : leaves + n);
+  return n;
+}
+
+/* False where an operand is a tuple: no rule speaks of those. */
+static bool set_shapes(Rule *rule) {
+  const Instr *instr = rule->instr;
+  rule->n_operands = instr->operands.n;
+  rule->n_results = leaves_of(instr->shape, NULL);
+  rule->shapes = ARENA_ARRAY(rule->arena, const Shape *, n_tensors(rule) + 1);
+  rule->dims = ARENA_ARRAY(rule->arena, Ids *, n_tensors(rule) + 1);
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    rule->shapes[k] = rule_operand_instr(rule, k)->shape;
+    if (shape_is_tuple(rule->shapes[k])) return false;
+  }
+  leaves_of(instr->shape, rule->shapes + rule->n_operands);
+  for (uint32_t t = 0; t < n_tensors(rule); t++)
+    rule->dims[t] = ARENA_ARRAY(rule->arena, Ids, rule->shapes[t]->rank + 1);
+  return true;
+}
+
+static const FactorRule *finished(Rule *rule) {
+  FactorRule *result = ARENA_NEW(rule->arena, FactorRule);
+  TensorFactors *tensors = ARENA_ARRAY(rule->arena, TensorFactors, n_tensors(rule) + 1);
+  for (uint32_t t = 0; t < n_tensors(rule); t++) {
+    tensors[t] = (TensorFactors){rule->dims[t], shape_is_array(rule->shapes[t]) ? rule->shapes[t]->rank : 0};
+    for (uint32_t d = 0; d < tensors[t].rank; d++)
+      if (rule->dims[t][d].n == 0)
+        add_to_dim(rule, &rule->dims[t][d], new_factor(rule, 1, FACTOR_PASS_THROUGH, false));
+  }
+  *result = (FactorRule){.factors = rule->factors.at,
+                         .n_factors = rule->factors.n,
+                         .operands = tensors,
+                         .results = tensors + rule->n_operands,
+                         .n_operands = rule->n_operands,
+                         .n_results = rule->n_results};
+  return result;
+}
+
+const FactorRule *rule_of(Arena *arena, const Module *module, uint32_t comp, const Instr *instr) {
+  Rule rule = {.arena = arena, .module = module, .comp = module_comp(module, comp), .instr = instr};
+  if (!set_shapes(&rule) || !RULES[instr->op](&rule)) return NULL;
+  return finished(&rule);
+}
+
+const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_operands) {
+  Rule rule = {.arena = arena, .n_operands = n_operands, .n_results = 1};
+  rule.shapes = ARENA_ARRAY(arena, const Shape *, n_operands + 1);
+  rule.dims = ARENA_ARRAY(arena, Ids *, n_operands + 1);
+  for (uint32_t t = 0; t <= n_operands; t++) {
+    rule.shapes[t] = shape;
+    rule.dims[t] = ARENA_ARRAY(arena, Ids, shape->rank + 1);
+  }
+  for (uint32_t d = 0; d < shape->rank; d++)
+    rule_factor_everywhere(&rule, d, shape->dims[d], FACTOR_PASS_THROUGH, false);
+  return finished(&rule);
+}
+
+/* --- printing ---------------------------------------------------------------------------------------- */
+
+static void print_factor(StrBuf *buf, uint32_t factor) {
+  if (factor <= 'z' - 'i')
+    buf_char(buf, (char)('i' + factor));
+  else
+    buf_printf(buf, "z_%u", factor - ('z' - 'i'));
+}
+
+static void print_tensors(StrBuf *buf, const TensorFactors *tensors, uint32_t n) {
+  buf_char(buf, '(');
+  for (uint32_t t = 0; t < n; t++) {
+    buf_add(buf, t == 0 ? STR("[") : STR(", ["));
+    for (uint32_t d = 0; d < tensors[t].rank; d++) {
+      if (d != 0) buf_add(buf, STR(", "));
+      for (uint32_t f = 0; f < tensors[t].dims[d].n; f++) print_factor(buf, tensors[t].dims[d].at[f]);
+    }
+    buf_char(buf, ']');
+  }
+  buf_char(buf, ')');
+}
+
+static void print_factors_of_kind(StrBuf *buf, const FactorRule *rule, const char *name, FactorKind kind,
+                                  bool blocked) {
+  const char *separator = name;
+  for (uint32_t f = 0; f < rule->n_factors; f++) {
+    if (blocked ? !rule->factors[f].blocked : rule->factors[f].kind != kind) continue;
+    buf_add(buf, str_of(separator));
+    print_factor(buf, f);
+    separator = ", ";
+  }
+  if (separator != name) buf_char(buf, '}');
+}
+
+Str rule_text(Arena *arena, const FactorRule *rule) {
+  StrBuf buf = {.arena = arena};
+  print_tensors(&buf, rule->operands, rule->n_operands);
+  buf_add(&buf, STR("->"));
+  print_tensors(&buf, rule->results, rule->n_results);
+  for (uint32_t f = 0; f < rule->n_factors; f++) {
+    buf_add(&buf, f == 0 ? STR(" {") : STR(", "));
+    print_factor(&buf, f);
+    buf_printf(&buf, "=%ld", rule->factors[f].size);
+  }
+  if (rule->n_factors != 0) buf_char(&buf, '}');
+  print_factors_of_kind(&buf, rule, " reduction={", FACTOR_REDUCTION, false);
+  print_factors_of_kind(&buf, rule, " need_replication={", FACTOR_NEED_REPLICATION, false);
+  print_factors_of_kind(&buf, rule, " permutation={", FACTOR_PERMUTATION, false);
+  print_factors_of_kind(&buf, rule, " blocked_propagation={", FACTOR_PASS_THROUGH, true);
+  return buf_str(&buf);
+}
