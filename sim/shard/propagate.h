@@ -40,5 +40,10 @@ typedef struct {
   uint32_t **because;
 } Shardings;
 
+/* Gives every use of a constant, an iota, or what is made of them alone, a copy of its own, so that they
+ * couple no shardings. In place, on the flattened module, before module_propagate(); equal copies may be
+ * merged again by module_merge_equal() in the partitioned program. */
+void module_split_constants(Module *flat);
+/* `flat` is flattened, its constants split. */
 Status module_propagate(const Module *flat, const ShardOptions *options, Shardings **shardings, Diag *diag);
 void shardings_free(Shardings *shardings);

@@ -140,6 +140,16 @@ const FactorRule *rule_of(Arena *arena, const Module *module, uint32_t comp, con
   return finished(&rule);
 }
 
+bool rule_is_propagated(const Instr *instr) {
+  switch (instr->op) {
+  case OP_ERF:
+  case OP_STOCHASTIC_CONVERT:
+  case OP_MAP:
+  case OP_BATCH_NORM_TRAINING: return false;
+  default: return true;
+  }
+}
+
 const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_operands) {
   Rule rule = {.arena = arena, .n_operands = n_operands, .n_results = 1};
   rule.shapes = ARENA_ARRAY(arena, const Shape *, n_operands + 1);
