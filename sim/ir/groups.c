@@ -233,16 +233,20 @@ Status groups_check(const ReplicaGroups *groups, uint32_t devices, Place at, Dia
   if (groups->form == GROUPS_MESH) TRY(check_mesh(groups, at, diag));
   if (groups->form == GROUPS_IOTA) TRY(check_iota(groups, at, diag));
   uint32_t listed = expanded_count(groups, devices);
-  RETURN_IF(listed > devices, diag_fail(diag, STATUS_INVALID, at, NULL,
-                                        "groups of %u devices in a program for %u", listed, devices));
+  RETURN_IF(
+      devices != 0 && listed > devices,
+      diag_fail(diag, STATUS_INVALID, at, NULL, "groups of %u devices in a program for %u", listed, devices));
   Arena *arena = arena_new();
   GroupList list = groups_expand(arena, groups, devices);
-  bool *seen = ARENA_ARRAY(arena, bool, devices);
+  uint32_t n = list.start[list.n], limit = devices;
+  for (uint32_t i = 0; i < n && devices == 0; i++) limit = list.ids[i] >= limit ? list.ids[i] + 1 : limit;
+  if (limit > MOST_DEVICES) limit = MOST_DEVICES;
+  bool *seen = ARENA_ARRAY(arena, bool, limit);
   Status status = STATUS_OK;
-  for (uint32_t i = 0; i < list.start[list.n] && status == STATUS_OK; i++) {
+  for (uint32_t i = 0; i < n && status == STATUS_OK; i++) {
     uint32_t id = list.ids[i];
-    if (id >= devices)
-      status = diag_fail(diag, STATUS_INVALID, at, NULL, "device %u in a program for %u", id, devices);
+    if (id >= limit)
+      status = diag_fail(diag, STATUS_INVALID, at, NULL, "device %u in a program for %u", id, limit);
     else if (seen[id])
       status = diag_fail(diag, STATUS_INVALID, at, NULL, "device %u is in two groups", id);
     else

@@ -160,6 +160,17 @@ Comp *module_entry(const Module *module) {
   return module_comp(module, module->entry);
 }
 
+Str module_header(const Module *module, const char *key) {
+  for (uint32_t i = 0; i < module->header.n; i++) {
+    if (str_is(module->header.at[i].key, key)) return module->header.at[i].text;
+  }
+  return STR("");
+}
+
+bool module_is_scheduled(const Module *module) {
+  return str_is(module_header(module, "is_scheduled"), "true");
+}
+
 uint32_t module_find_comp(const Module *module, Str name) {
   uint32_t comp;
   return map_get(module->comp_names, name, &comp) ? comp : NO_ID;

@@ -236,6 +236,10 @@ uint32_t module_add_comp(Module *module, Str name);
 void module_rename_comp(Module *module, uint32_t comp, Str name);
 Comp *module_comp(const Module *module, uint32_t comp);
 Comp *module_entry(const Module *module);
+/* A key of the header line; empty where it is not there. */
+Str module_header(const Module *module, const char *key);
+/* Whether the text says that a compiler scheduled it. */
+bool module_is_scheduled(const Module *module);
 /* By name; NO_ID where there is none. */
 uint32_t module_find_comp(const Module *module, Str name);
 uint32_t comp_find(const Comp *comp, Str name);
@@ -302,7 +306,8 @@ GroupList groups_expand(Arena *arena, const ReplicaGroups *groups, uint32_t devi
 uint32_t *device_list_expand(Arena *arena, const DeviceList *devices, uint32_t n);
 /* Whether a list is empty or has `n` devices, and is whole in itself. */
 Status device_list_check(const DeviceList *devices, int64_t n, Place at, Diag *diag);
-/* Whether groups are whole in themselves, and name each of `devices` devices at most once. */
+/* Whether groups are whole in themselves, and name each of `devices` devices (0: however many) at most once.
+ */
 Status groups_check(const ReplicaGroups *groups, uint32_t devices, Place at, Diag *diag);
 
 /* How many users each instruction of a computation has (the root counts as used once more). */

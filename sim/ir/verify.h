@@ -4,7 +4,9 @@
 
 #include "sim/ir/module.h"
 
-/* STATUS_INVALID with the place of the first instruction that is wrong, what was expected and what stands
+/* What a compiler scheduled (is_scheduled=true) is held to less: it moves floats between precisions in any
+ * op, and drops padding in a bitcast.
+ * STATUS_INVALID with the place of the first instruction that is wrong, what was expected and what stands
  * there. */
 Status module_verify(const Module *module, Diag *diag);
 
@@ -12,3 +14,7 @@ Status module_verify(const Module *module, Diag *diag);
  * (then what is written counts). A wrong operand is an error. */
 Status infer_shape(const Module *module, uint32_t comp, const Instr *instr, Arena *arena, const Shape **shape,
                    Diag *diag);
+
+/* Whether two shapes have the same types and sizes; an unbounded size fits any, and of `mixed` shapes a float
+ * any other float. Layouts are not compared. */
+bool shape_fits(const Shape *a, const Shape *b, bool mixed);

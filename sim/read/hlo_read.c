@@ -2,6 +2,7 @@
  * computations that come later are filled in at the end. Grammar: xla/hlo/parser/hlo_parser.cc; what it
  * accepts is accepted here, and module_print() gives it back. */
 #include "sim/ir/callgraph.h"
+#include "sim/ir/verify.h"
 #include "sim/read/hlo_parse.h"
 
 #include <stdio.h>
@@ -181,9 +182,11 @@ static Status read_arguments(Reader *reader, Instr *instr) {
 
 /* Instructions. */
 
+/* Where no shape is written, that which the operands give. */
 static Status find_shape(Reader *reader, const char *start, Instr *instr) {
   Lexer *lex = &reader->lex;
   if (instr->shape != NULL) return STATUS_OK;
+  TRY(infer_shape(reader->module, reader->comp, instr, reader->arena, &instr->shape, lex->diag));
   RETURN_IF(instr->shape == NULL, LEX_FAIL(lex, start, "write the shape before the opcode",
                                            "the shape of this %s is missing", op_text(instr->op)));
   return STATUS_OK;

@@ -1,0 +1,200 @@
+/* Shape inference of control flow, asynchronous pairs and collectives. */
+#include "sim/ir/infer.h"
+
+/* --- Control flow. --- */
+
+static const Shape **all_operands(const Infer *at) {
+  const Shape **shapes = ARENA_ARRAY(at->arena, const Shape *, at->instr->operands.n);
+  for (uint32_t i = 0; i < at->instr->operands.n; i++) shapes[i] = operand_shape(at, i);
+  return shapes;
+}
+
+/* call (to_apply) and fusion (calls). */
+Status infer_call(const Infer *at, const Shape **shape) {
+  AttrId id = at->instr->op == OP_FUSION ? ATTR_calls : ATTR_to_apply;
+  return expect_callee(at, attr_text(id), instr_comp(at->instr, id), all_operands(at), at->instr->operands.n,
+                       shape);
+}
+
+Status infer_while(const Infer *at, const Shape **shape) {
+  const Shape *state = operand_shape(at, 0), *next, *more;
+  TRY(expect_callee(at, "body", instr_comp(at->instr, ATTR_body), &state, 1, &next));
+  TRY(expect_callee(at, "condition", instr_comp(at->instr, ATTR_condition), &state, 1, &more));
+  RETURN_IF(!shape_is_scalar(more) || more->dtype != DTYPE_PRED,
+            INFER_FAIL(at, "the condition must give pred[], it gives %s", shape_words(at, more)));
+  RETURN_IF(!shape_fits(next, state, at->mixed),
+            INFER_FAIL(at, "the body must give %s as it takes, it gives %s", shape_words(at, state),
+                       shape_words(at, next)));
+  *shape = state;
+  return STATUS_OK;
+}
+
+static Ids branches_of(const Infer *at) {
+  if (instr_attr(at->instr, ATTR_branch_computations) != NULL)
+    return instr_comps(at->instr, ATTR_branch_computations);
+  uint32_t *two = ARENA_ARRAY(at->arena, uint32_t, 2);
+  two[0] = instr_comp(at->instr, ATTR_true_computation);
+  two[1] = instr_comp(at->instr, ATTR_false_computation);
+  return (Ids){two, 2};
+}
+
+Status infer_conditional(const Infer *at, const Shape **shape) {
+  Ids branches = branches_of(at);
+  RETURN_IF(at->instr->operands.n != branches.n + 1 || branches.n == 0,
+            INFER_FAIL(at, "conditional takes an index and an operand a branch, %u branches have %u operands",
+                       branches.n, at->instr->operands.n));
+  const Shape *index = operand_shape(at, 0);
+  RETURN_IF(!shape_is_scalar(index) || (index->dtype != DTYPE_PRED && index->dtype != DTYPE_S32),
+            INFER_FAIL(at, "operand 0 must be pred[] or s32[], it is %s", shape_words(at, index)));
+  for (uint32_t b = 0; b < branches.n; b++) {
+    const Shape *operand = operand_shape(at, b + 1), *result;
+    TRY(expect_callee(at, "branch", branches.at[b], &operand, 1, &result));
+    if (b == 0) *shape = result;
+    RETURN_IF(!shape_fits(result, *shape, at->mixed),
+              INFER_FAIL(at, "branch %u gives %s, branch 0 gives %s", b, shape_words(at, result),
+                         shape_words(at, *shape)));
+  }
+  return STATUS_OK;
+}
+
+/* --- Asynchronous pairs. --- */
+
+/* The start's tuple holds operands, results and whatever the device needs besides. */
+static Status start_part(const Infer *at, uint32_t part, const Shape **shape) {
+  const Shape *start = operand_shape(at, 0);
+  RETURN_IF(
+      !shape_is_tuple(start) || start->rank < 2,
+      INFER_FAIL(at, "operand 0 must be what a start gives, a tuple; it is %s", shape_words(at, start)));
+  *shape = start->parts[part];
+  return STATUS_OK;
+}
+
+Status infer_done(const Infer *at, const Shape **shape) {
+  return start_part(at, 1, shape);
+}
+
+Status infer_copy_done(const Infer *at, const Shape **shape) {
+  return start_part(at, 0, shape);
+}
+
+/* Both parts of the written tuple, whose rest belongs to the device. */
+static Status written_start(const Infer *at, const Shape *first, const Shape *second, const Shape **shape) {
+  TRY(expect_written(at));
+  const Shape *written = at->instr->shape;
+  uint32_t n = shape_is_tuple(written) && written->rank > 2 ? written->rank : 2;
+  const Shape **parts = ARENA_ARRAY(at->arena, const Shape *, n);
+  for (uint32_t i = 2; i < n; i++) parts[i] = written->parts[i];
+  parts[0] = first;
+  parts[1] = second;
+  *shape = shape_tuple(at->arena, parts, n);
+  return STATUS_OK;
+}
+
+Status infer_copy_start(const Infer *at, const Shape **shape) {
+  return written_start(at, operand_shape(at, 0), operand_shape(at, 0), shape);
+}
+
+/* --- Collectives. --- */
+
+Status infer_as_operands(const Infer *at, const Shape **shape) {
+  TRY(expect_operands(at, 1));
+  *shape = one_or_tuple(at, all_operands(at), at->instr->operands.n);
+  return STATUS_OK;
+}
+
+/* Devices in a group of a collective, or 0 where the text does not tell. With a channel and without global
+ * ids a group of replicas spans the partitions too (but for all-to-all, which has no such flag). */
+static Status group_size(const Infer *at, int64_t *size) {
+  const Attr *attr = instr_attr(at->instr, ATTR_replica_groups);
+  const ReplicaGroups *groups = attr == NULL ? NULL : attr->groups;
+  int64_t devices = at->module->num_partitions * at->module->replica_count;
+  *size = devices == 1 ? 0 : devices;
+  if (groups == NULL || (groups->form == GROUPS_LIST && groups->n_groups == 0)) return STATUS_OK;
+  TRY(groups_check(groups, devices == 1 ? 0 : (uint32_t)devices, at->instr->place, at->diag));
+  GroupList list = groups_expand(at->arena, groups, (uint32_t)devices);
+  *size = list.n == 0 ? 0 : (int64_t)list.start[1] - list.start[0];
+  bool replicas =
+      instr_attr(at->instr, ATTR_channel_id) != NULL && !instr_flag(at->instr, ATTR_use_global_device_ids);
+  if (replicas && at->instr->op != OP_ALL_TO_ALL) *size *= at->module->num_partitions;
+  return STATUS_OK;
+}
+
+/* Operand `i` with the dimension of the collective times (or divided by) the size of its groups. */
+static Status scaled_operand(const Infer *at, uint32_t i, bool gather, const Shape **shape) {
+  TRY(expect_array(at, i));
+  const Shape *from = operand_shape(at, i);
+  Ints along = instr_ints(at->instr, ATTR_dimensions);
+  RETURN_IF(along.n != 1,
+            INFER_FAIL(at, "%s needs one dimension, dimensions has %u", op_text(at->instr->op), along.n));
+  TRY(expect_dims(at, ATTR_dimensions, along, from->rank));
+  int64_t size, *dims = arena_copy(at->arena, from->dims, from->rank * sizeof *dims);
+  int64_t *scaled = &dims[along.at[0]];
+  TRY(group_size(at, &size));
+  RETURN_IF(size == 0, STATUS_OK);
+  RETURN_IF(gather ? __builtin_mul_overflow(*scaled, size, scaled) : *scaled % size != 0,
+            INFER_FAIL(at, "dimension %ld of %s in groups of %ld", (long)along.at[0], shape_words(at, from),
+                       (long)size));
+  if (!gather) *scaled /= size;
+  *shape = shape_with_dims(at->arena, from, dims, from->rank);
+  return STATUS_OK;
+}
+
+static Status scaled_operands(const Infer *at, bool gather, const Shape **shape) {
+  TRY(expect_operands(at, 1));
+  uint32_t n = at->instr->operands.n;
+  const Shape **results = ARENA_ARRAY(at->arena, const Shape *, n);
+  for (uint32_t i = 0; i < n; i++) {
+    TRY(scaled_operand(at, i, gather, &results[i]));
+    RETURN_IF(results[i] == NULL, STATUS_OK); /* the size of the groups is not known */
+  }
+  *shape = one_or_tuple(at, results, n);
+  return STATUS_OK;
+}
+
+Status infer_all_gather(const Infer *at, const Shape **shape) {
+  return scaled_operands(at, true, shape);
+}
+
+Status infer_reduce_scatter(const Infer *at, const Shape **shape) {
+  return scaled_operands(at, false, shape);
+}
+
+Status infer_all_gather_start(const Infer *at, const Shape **shape) {
+  const Shape *gathered = NULL, *from;
+  TRY(scaled_operands(at, true, &gathered));
+  TRY(infer_as_operands(at, &from));
+  return gathered == NULL ? STATUS_OK : written_start(at, from, gathered, shape);
+}
+
+/* With a dimension one array that is split and put together along it; without, an operand a device. */
+Status infer_all_to_all(const Infer *at, const Shape **shape) {
+  TRY(expect_operands(at, 1));
+  Ints along = instr_ints(at->instr, ATTR_dimensions);
+  if (along.n == 0) return infer_as_operands(at, shape);
+  RETURN_IF(along.n != 1 || at->instr->operands.n != 1,
+            INFER_FAIL(at, "all-to-all with dimensions takes one operand and one dimension"));
+  TRY(expect_array(at, 0));
+  TRY(expect_dims(at, ATTR_dimensions, along, operand_shape(at, 0)->rank));
+  int64_t size, dim = operand_shape(at, 0)->dims[along.at[0]];
+  TRY(group_size(at, &size));
+  RETURN_IF(size > 1 && dim % size != 0,
+            INFER_FAIL(at, "dimension %ld of %s in groups of %ld", (long)along.at[0],
+                       shape_words(at, operand_shape(at, 0)), (long)size));
+  *shape = operand_shape(at, 0);
+  return STATUS_OK;
+}
+
+static bool is_in_place(const Instr *permute) {
+  return instr_attr(permute, ATTR_permute_slice_sizes) != NULL;
+}
+
+Status infer_permute(const Infer *at, const Shape **shape) {
+  return is_in_place(at->instr) ? STATUS_OK : infer_as_operands(at, shape);
+}
+
+Status infer_permute_start(const Infer *at, const Shape **shape) {
+  RETURN_IF(is_in_place(at->instr), STATUS_OK);
+  const Shape *from;
+  TRY(infer_as_operands(at, &from));
+  return written_start(at, from, from, shape);
+}
