@@ -15,18 +15,23 @@ typedef struct {
 } CollectiveReason;
 
 typedef struct {
-  Module *module; /* num_partitions devices; its own arena */
+  Module *module; /* for one device of num_partitions */
   const Mesh *mesh;
-  const Sharding **params, **outputs; /* live in the arena of the module */
+  const Sharding **params,
+      **outputs; /* an output of NULL lies unknown: it is written stacked, a device a row */
   uint32_t n_params, n_outputs;
-  const Shape **global_params, **global_outputs; /* the unpartitioned shapes */
+  const Shape **global_params,
+      **global_outputs; /* the unpartitioned shapes; of an unknown output the local one */
   Vec(CollectiveReason) reasons;
+  Arena *arena; /* all of the above but the module of an adopted program */
 } Partitioned;
 
+/* `flat` and `shardings` must outlive the result, which partitioned_free() frees. */
 Status module_partition(const Module *flat, const Shardings *shardings, Partitioned **partitioned,
                         Diag *diag);
-/* A program that came partitioned, told by specs how its parameters and outputs lie; `module` stays the
- * caller's. */
+/* A program that came partitioned: specs tell how its parameters and outputs lie, else `sharding=` of the
+ * parameters and the root; `module` stays the caller's. Global sizes are local ones times the shards. */
 Status partitioned_adopt(const Module *module, const ShardOptions *options, Partitioned **partitioned,
                          Diag *diag);
+/* NULL is fine. */
 void partitioned_free(Partitioned *partitioned);

@@ -1,0 +1,360 @@
+/* Handlers of ops that move rows along a dimension: slice, pad, reverse, concatenate. Where such a dimension
+ * is cut, each device fetches the rows of the operand that its part of the result is made of (a halo exchange
+ * in general form); XLA's roll, wrap and multi-slice patterns fall out of it. */
+#include "sim/partition/handlers.h"
+
+/* Result row r is row first + step * r of the source, where that lies in [low, high). */
+typedef struct {
+  int64_t first, step, low, high;
+  int64_t rows, source_rows; /* of the result's dimension and of the source's */
+} RowMap;
+
+typedef struct {
+  Sharded value;
+  RowMap *dims; /* an entry a dimension */
+} WindowSource;
+
+typedef struct {
+  Spmd *spmd;
+  const Instr *instr;
+  const Shape *shape; /* of the result, global */
+  WindowSource *sources;
+  uint32_t n_sources;
+} WindowOp;
+
+static bool map_is_plain(const RowMap *map) {
+  return map->first == 0 && map->step == 1 && map->low == 0 && map->high == map->rows &&
+         map->rows == map->source_rows;
+}
+
+/* --- the exchange of a dimension
+ * ----------------------------------------------------------------------------------- */
+
+static int64_t ceil_div(int64_t a, int64_t b) {
+  return a / b + (a % b != 0);
+}
+static int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+static int64_t most(int64_t a, int64_t b) {
+  return a > b ? a : b;
+}
+
+/* What position p of n holds of the source, where its array is to begin and what it wants in there. */
+typedef struct {
+  Interval have, want;
+  int64_t begin;
+} RowNeed;
+
+static int64_t need_size(const RowMap *map, int64_t n) {
+  int64_t tile = ceil_div(map->rows, n);
+  return map->step > 0 ? map->step * (tile - 1) + 1 : tile;
+}
+
+static RowNeed need_of(const RowMap *map, int64_t n, int64_t p) {
+  int64_t tile = ceil_div(map->rows, n), held = ceil_div(map->source_rows, n);
+  int64_t from = p * tile, to = least(from + tile, map->rows);
+  RowNeed need = {.have = {least(p * held, map->source_rows), least((p + 1) * held, map->source_rows)}};
+  if (map->step > 0) {
+    need.begin = map->first + map->step * from;
+    need.want = (Interval){need.begin, map->first + map->step * (to - 1) + 1};
+  } else {
+    need.begin = map->first - (from + tile) + 1;
+    need.want = (Interval){map->first - to + 1, map->first - from + 1};
+  }
+  need.want.start = most(need.want.start, map->low);
+  need.want.stop = least(need.want.stop, map->high);
+  if (from >= to || need.want.stop < need.want.start) need.want.stop = need.want.start;
+  return need;
+}
+
+static double exchange_cost(Arena *scratch, const RowMap *map, int64_t n) {
+  Interval *have = ARENA_ARRAY(scratch, Interval, n), *want = ARENA_ARRAY(scratch, Interval, n);
+  for (int64_t p = 0; p < n; p++) {
+    RowNeed need = need_of(map, n, p);
+    have[p] = need.have;
+    want[p] = need.want;
+  }
+  return exchange_plan(scratch, (uint32_t)n, have, ceil_div(map->source_rows, n), want).rows;
+}
+
+static uint32_t exchange_dim(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap *map, AxisList axes) {
+  uint32_t devices = spmd->mesh->n_devices;
+  Interval *have = ARENA_ARRAY(spmd->scratch, Interval, devices);
+  Interval *want = ARENA_ARRAY(spmd->scratch, Interval, devices);
+  int64_t *begin = ARENA_ARRAY(spmd->scratch, int64_t, devices), n = axes_size(axes);
+  for (uint32_t d = 0; d < devices; d++) {
+    RowNeed need = need_of(map, n, mesh_index(spmd->mesh, axes, d));
+    have[d] = need.have;
+    want[d] = need.want;
+    begin[d] = need.begin;
+  }
+  RowExchange exchange = {
+      dim, mesh_groups(spmd->scratch, spmd->mesh, axes), have, begin, want, need_size(map, n)};
+  return exchange_rows(spmd, instr, &exchange);
+}
+
+/* Rows of the result that the source gives on each device, in its local rows. */
+static void given_rows(Spmd *spmd, const RowMap *map, AxisList axes, int64_t *start, int64_t *stop) {
+  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++) {
+    RowNeed need = need_of(map, axes_size(axes), mesh_index(spmd->mesh, axes, d));
+    start[d] = map->low - need.begin;
+    stop[d] = map->high - need.begin;
+  }
+}
+
+/* --- the plan
+ * ------------------------------------------------------------------------------------------------------ */
+
+/* Bytes that the exchanges of a plan send. */
+static double window_cost(void *self, const PlanProblem *problem, const Plan *plan) {
+  const WindowOp *op = self;
+  double bytes = 0;
+  for (uint32_t i = 0; i < op->n_sources; i++)
+    for (uint32_t d = 0; d < op->shape->rank; d++) {
+      const RowMap *map = &op->sources[i].dims[d];
+      if (plan->axes[d].n == 0 || map_is_plain(map)) continue;
+      double row = dtype_bits(op->shape->dtype) / 8.0;
+      for (uint32_t e = 0; e < op->shape->rank; e++)
+        if (e != d) row *= (double)ceil_div(op->shape->dims[e], axes_size(plan->axes[e]));
+      bytes += row * exchange_cost(op->spmd->scratch, map, axes_size(plan->axes[d]));
+    }
+  (void)problem;
+  return bytes;
+}
+
+static TensorFactors plain_tensor(Arena *arena, uint32_t rank) {
+  TensorFactors tensor = {ARENA_ARRAY(arena, Ids, rank + 1), rank};
+  for (uint32_t d = 0; d < rank; d++) {
+    tensor.dims[d] = (Ids){ARENA_ARRAY(arena, uint32_t, 1), 1};
+    tensor.dims[d].at[0] = d;
+  }
+  return tensor;
+}
+
+/* A factor a dimension; sources and result are cut alike. */
+static const FactorRule *window_rule(Arena *arena, const WindowOp *op) {
+  FactorRule *rule = ARENA_NEW(arena, FactorRule);
+  rule->n_factors = op->shape->rank;
+  rule->factors = ARENA_ARRAY(arena, Factor, op->shape->rank + 1);
+  for (uint32_t d = 0; d < op->shape->rank; d++) rule->factors[d].size = op->shape->dims[d];
+  rule->n_operands = op->n_sources;
+  rule->operands = ARENA_ARRAY(arena, TensorFactors, op->n_sources + 1);
+  for (uint32_t i = 0; i < op->n_sources; i++) rule->operands[i] = plain_tensor(arena, op->shape->rank);
+  rule->n_results = 1;
+  rule->results = ARENA_ARRAY(arena, TensorFactors, 1);
+  rule->results[0] = plain_tensor(arena, op->shape->rank);
+  return rule;
+}
+
+static Plan window_plan(WindowOp *op) {
+  Spmd *spmd = op->spmd;
+  Sharded *operands = ARENA_ARRAY(spmd->scratch, Sharded, op->n_sources + 1);
+  for (uint32_t i = 0; i < op->n_sources; i++) operands[i] = op->sources[i].value;
+  PlanProblem problem = {.rule = window_rule(spmd->scratch, op),
+                         .operands = operands,
+                         .wanted = wanted_of(spmd, op->instr).at,
+                         .results = &op->shape,
+                         .point_cost_bytes = hbm_point_bytes,
+                         .own_cost = window_cost,
+                         .self = op};
+  return plan_choose(spmd, &problem);
+}
+
+/* --- the ops
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* The source as the plan cuts it, with the rows in place along every dimension that is cut. */
+static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source, uint32_t *local) {
+  Spmd *spmd = op->spmd;
+  const WindowSource *from = &op->sources[source];
+  const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[source], false);
+  Sharded value;
+  because_result(spmd, op->instr, from->value.sharding, sharding);
+  TRY(reshard(spmd, from->value, sharding, &value));
+  spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
+  for (uint32_t d = 0; d < op->shape->rank; d++)
+    if (plan->axes[d].n != 0 && !map_is_plain(&from->dims[d]))
+      value.instr = exchange_dim(spmd, value.instr, d, &from->dims[d], plan->axes[d]);
+  *local = value.instr;
+  return STATUS_OK;
+}
+
+static const Shape *result_shape(const WindowOp *op, const Plan *plan) {
+  Spmd *spmd = op->spmd;
+  return sharding_local_shape(spmd->arena, plan_sharding(spmd, plan, &plan->rule->results[0], false),
+                              op->shape);
+}
+
+static bool exchanged(const WindowOp *op, const Plan *plan, uint32_t dim) {
+  return plan->axes[dim].n != 0 && !map_is_plain(&op->sources[0].dims[dim]);
+}
+
+static Status build_slice(const WindowOp *op, const Plan *plan, uint32_t *local) {
+  Spmd *spmd = op->spmd;
+  TRY(fetch_source(op, plan, 0, local));
+  Slices slices = instr_slices(op->instr);
+  SliceDim *dims = arena_copy(spmd->scratch, slices.at, slices.n * sizeof *dims);
+  for (uint32_t d = 0; d < slices.n; d++)
+    if (plan->axes[d].n != 0)
+      dims[d] = (SliceDim){0, spmd_shape(spmd, *local)->dims[d], exchanged(op, plan, d) ? dims[d].stride : 1};
+  *local = add_local(spmd, op->instr, result_shape(op, plan), local, 1);
+  instr_set(spmd->module, spmd_instr(spmd, *local), (Attr){.id = ATTR_slice, .slices = {dims, slices.n}});
+  return STATUS_OK;
+}
+
+static Status build_reverse(const WindowOp *op, const Plan *plan, uint32_t *local) {
+  TRY(fetch_source(op, plan, 0, local));
+  *local = add_local(op->spmd, op->instr, result_shape(op, plan), local, 1);
+  return STATUS_OK;
+}
+
+static Status build_pad(const WindowOp *op, const Plan *plan, uint32_t *local) {
+  Spmd *spmd = op->spmd;
+  Sharded fill = operand_value(spmd, op->instr, 1).at[0];
+  TRY(fetch_source(op, plan, 0, local));
+  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  Padding padding = instr_padding(op->instr);
+  PaddingDim *dims = arena_copy(spmd->scratch, padding.at, padding.n * sizeof *dims);
+  for (uint32_t d = 0; d < op->shape->rank; d++) {
+    if (plan->axes[d].n != 0) dims[d] = (PaddingDim){0, 0, 0};
+    if (!exchanged(op, plan, d)) continue;
+    given_rows(spmd, &op->sources[0].dims[d], plan->axes[d], start, stop);
+    uint32_t filled = spmd_splat(spmd, fill.instr, spmd_shape(spmd, *local));
+    *local = spmd_merge_rows(spmd, d, start, stop, *local, filled);
+  }
+  *local = add_local(spmd, op->instr, result_shape(op, plan), (uint32_t[]){*local, fill.instr}, 2);
+  instr_set(spmd->module, spmd_instr(spmd, *local), (Attr){.id = ATTR_padding, .padding = {dims, padding.n}});
+  return STATUS_OK;
+}
+
+static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *local) {
+  Spmd *spmd = op->spmd;
+  uint32_t dim = (uint32_t)instr_ints(op->instr, ATTR_dimensions).at[0];
+  uint32_t *parts = ARENA_ARRAY(spmd->scratch, uint32_t, op->n_sources);
+  for (uint32_t i = 0; i < op->n_sources; i++) TRY(fetch_source(op, plan, i, &parts[i]));
+  if (plan->axes[dim].n == 0) {
+    *local = add_local(spmd, op->instr, result_shape(op, plan), parts, op->n_sources);
+    return STATUS_OK;
+  }
+  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  *local = parts[0];
+  for (uint32_t i = 1; i < op->n_sources; i++) {
+    given_rows(spmd, &op->sources[i].dims[dim], plan->axes[dim], start, stop);
+    *local = spmd_merge_rows(spmd, dim, start, stop, parts[i], *local);
+  }
+  return STATUS_OK;
+}
+
+/* --- reading the ops
+ * ----------------------------------------------------------------------------------------------- */
+
+static WindowSource source_new(Spmd *spmd, Sharded value, const Shape *result) {
+  WindowSource source = {value, ARENA_ARRAY(spmd->scratch, RowMap, result->rank + 1)};
+  for (uint32_t d = 0; d < result->rank; d++) {
+    int64_t rows = value.global->dims[d];
+    source.dims[d] = (RowMap){0, 1, 0, rows, result->dims[d], rows};
+  }
+  return source;
+}
+
+static bool read_slice(Spmd *spmd, const Instr *instr, WindowSource *source) {
+  Slices slices = instr_slices(instr);
+  *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
+  for (uint32_t d = 0; d < slices.n; d++) {
+    source->dims[d].first = slices.at[d].start;
+    source->dims[d].step = slices.at[d].stride;
+  }
+  return true;
+}
+
+static bool read_reverse(Spmd *spmd, const Instr *instr, WindowSource *source) {
+  Ints dims = instr_ints(instr, ATTR_dimensions);
+  *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
+  for (uint32_t i = 0; i < dims.n; i++) {
+    source->dims[dims.at[i]].first = instr->shape->dims[dims.at[i]] - 1;
+    source->dims[dims.at[i]].step = -1;
+  }
+  return true;
+}
+
+/* Padding between rows is left to the op that sees the whole dimension. */
+static bool read_pad(Spmd *spmd, const Instr *instr, WindowSource *source) {
+  Padding padding = instr_padding(instr);
+  *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
+  for (uint32_t d = 0; d < padding.n; d++) {
+    if (padding.at[d].interior != 0) return false;
+    source->dims[d].first = -padding.at[d].low;
+  }
+  return true;
+}
+
+/* A slice of whole rows may be looked through: its source's rows are as good. */
+static bool look_through(Spmd *spmd, const Instr *operand, uint32_t dim, WindowSource *source) {
+  if (operand->op != OP_SLICE) return false;
+  const Shape *result = operand->shape;
+  RowMap map = source->dims[dim];
+  WindowSource under;
+  read_slice(spmd, operand, &under);
+  for (uint32_t d = 0; d < result->rank; d++)
+    if (d == dim ? under.dims[d].step != 1 : !map_is_plain(&under.dims[d])) return false;
+  int64_t start = under.dims[dim].first;
+  under.dims[dim] =
+      (RowMap){map.first + start, 1, start, start + result->dims[dim], map.rows, under.dims[dim].source_rows};
+  for (uint32_t d = 0; d < result->rank; d++)
+    if (d != dim) under.dims[d] = source->dims[d];
+  *source = under;
+  return true;
+}
+
+static bool read_concatenate(Spmd *spmd, const Instr *instr, bool through, WindowSource *sources) {
+  uint32_t dim = (uint32_t)instr_ints(instr, ATTR_dimensions).at[0];
+  bool looked = false;
+  for (uint32_t i = 0, at = 0; i < instr->operands.n; i++) {
+    const Instr *operand = comp_instr(spmd->flat, spmd->frame->flat, instr->operands.at[i]);
+    sources[i] = source_new(spmd, operand_value(spmd, instr, i).at[0], instr->shape);
+    sources[i].dims[dim].first = -(int64_t)at;
+    if (through) looked = look_through(spmd, operand, dim, &sources[i]) || looked;
+    at += (uint32_t)operand->shape->dims[dim];
+  }
+  return !through || looked;
+}
+
+static Status build(const WindowOp *op, const Plan *plan, uint32_t *local) {
+  switch (op->instr->op) {
+  case OP_SLICE: return build_slice(op, plan, local);
+  case OP_REVERSE: return build_reverse(op, plan, local);
+  case OP_PAD: return build_pad(op, plan, local);
+  default: return build_concatenate(op, plan, local);
+  }
+}
+
+static bool read_window(Spmd *spmd, const Instr *instr, bool through, WindowOp *op) {
+  *op = (WindowOp){.spmd = spmd, .instr = instr, .shape = instr->shape, .n_sources = 1};
+  if (instr->op == OP_CONCATENATE) op->n_sources = instr->operands.n;
+  op->sources = ARENA_ARRAY(spmd->scratch, WindowSource, op->n_sources);
+  switch (instr->op) {
+  case OP_SLICE: return !through && read_slice(spmd, instr, op->sources);
+  case OP_REVERSE: return !through && read_reverse(spmd, instr, op->sources);
+  case OP_PAD: return !through && read_pad(spmd, instr, op->sources);
+  default: return read_concatenate(spmd, instr, through, op->sources);
+  }
+}
+
+Status handle_window(Spmd *spmd, const Instr *instr, ShardedValue *result) {
+  WindowOp op, through;
+  if (!read_window(spmd, instr, false, &op)) return handle_by_factors(spmd, instr, result);
+  Plan plan = window_plan(&op);
+  if (read_window(spmd, instr, true, &through)) {
+    Plan other = window_plan(&through);
+    if (other.cost < plan.cost) plan = other, op = through;
+  }
+  uint32_t local = 0;
+  TRY(build(&op, &plan, &local));
+  ShardedValue value = value_new(spmd, 1);
+  value.at[0] = sharded(local, plan_sharding(spmd, &plan, &plan.rule->results[0], false), instr->shape);
+  ValueSharding wanted = wanted_of(spmd, instr);
+  return value_reshard(spmd, &value, &wanted, result);
+}

@@ -1,0 +1,34 @@
+/* Plans: along which mesh axes each factor of an op is cut while the op runs. Internal to sim/partition. */
+#pragma once
+
+#include "sim/partition/spmd.h"
+#include "sim/shard/rules.h"
+
+typedef struct {
+  const FactorRule *rule;
+  AxisList *axes; /* an entry a factor */
+  double cost;    /* in bytes on the wire */
+} Plan;
+
+/* What a plan is chosen from. */
+typedef struct PlanProblem {
+  const FactorRule *rule;
+  const Sharded *operands;       /* an entry an operand of the rule */
+  const Sharding *const *wanted; /* an entry a result */
+  const Shape *const *results;   /* global shapes */
+  bool reduces;                  /* whether reduction factors may be cut (the result is then unreduced) */
+  double point_cost_bytes;       /* of a point of the op's iteration space, in bytes on the wire */
+  /* Bytes on the wire that the op itself needs under a plan; NULL: none. */
+  double (*own_cost)(void *self, const struct PlanProblem *problem, const Plan *plan);
+  void *self;
+} PlanProblem;
+
+/* The cheapest plan: bytes on the wire to bring the operands to it and its results to where they are wanted,
+ * and the time of the op itself told in such bytes. */
+Plan plan_choose(Spmd *spmd, const PlanProblem *problem);
+
+/* The sharding that an operand or a result has under a plan; with `unreduced`, over the axes of the reduction
+ * factors too. */
+const Sharding *plan_sharding(Spmd *spmd, const Plan *plan, const TensorFactors *tensor, bool unreduced);
+/* The axes of all reduction factors, in the order of the factors. */
+AxisList plan_reduced_axes(Spmd *spmd, const Plan *plan);

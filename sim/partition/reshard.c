@@ -1,0 +1,427 @@
+/* Resharding: a route (reshard_route.h) written out as instructions. In: an array as the devices hold it and the
+ * sharding that is wanted. Out: the same array so. Routes are kept by shape and ends; results by value, so
+ * that nothing is gathered twice. */
+#include "sim/partition/reshard.h"
+
+#include "sim/partition/reshard_route.h"
+
+typedef struct CachedRoute {
+  AtomSpace space;
+  Route route;
+} CachedRoute;
+
+/* --- routes
+ * ------------------------------------------------------------------------------------------------------- */
+
+/* The route that needs no search: reduce all, gather all, slice. */
+static void plain_route(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to,
+                        Route *route) {
+  *route = (Route){.steps = ARENA_ARRAY(arena, RouteStep, 2 + 2 * (size_t)space->shape->rank)};
+  Placement now = *from;
+  RouteStep reduce = {.kind = ROUTE_ALL_REDUCE, .before = now};
+  for (uint32_t a = 0; a < space->n_atoms; a++)
+    if (now.place[a] == PLACE_UNREDUCED && to->place[a] != PLACE_UNREDUCED) {
+      reduce.moved.atoms[reduce.moved.n++] = (uint8_t)a;
+      now.place[a] = PLACE_REPLICATED;
+    }
+  reduce.after = now;
+  if (reduce.moved.n != 0) route->steps[route->n++] = reduce;
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    RouteStep gather = {.kind = ROUTE_ALL_GATHER, .dim = d, .before = now};
+    gather.moved = placement_levels(space, &now, d);
+    if (gather.moved.n == 0) continue;
+    placement_pop(space, &now, d, gather.moved.n);
+    gather.after = now;
+    gather.bytes = placement_bytes(space, &now);
+    route->steps[route->n++] = gather;
+  }
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    RouteStep slice = {.kind = ROUTE_SLICE, .to_dim = d, .before = now};
+    slice.moved = placement_levels(space, to, d);
+    if (slice.moved.n == 0) continue;
+    placement_push(space, &now, d, slice.moved.atoms, slice.moved.n);
+    slice.after = now;
+    route->steps[route->n++] = slice;
+  }
+  for (uint32_t i = 0; i < route->n; i++) route->bytes += route->steps[i].bytes;
+  route->cost = route->bytes;
+}
+
+/* First in whole axes and their parts that are spoken of; where that is above the bound, in primes too. */
+static bool search_route(Arena *arena, CachedRoute *cached, const Mesh *mesh, const Shape *shape,
+                         const Sharding *from, const Sharding *to) {
+  const Sharding *ends[] = {from, to};
+  if (!space_cut(&cached->space, mesh, shape, ends, 2, false)) return false;
+  Placement a = placement_of(&cached->space, from), b = placement_of(&cached->space, to);
+  if (!route_find(arena, &cached->space, &a, &b, &cached->route))
+    plain_route(arena, &cached->space, &a, &b, &cached->route);
+  if (cached->route.bytes <= route_bound(&cached->space, &a, &b) * 1.0001 || from->unreduced.n != 0)
+    return true;
+  CachedRoute finer = {0};
+  if (!space_cut(&finer.space, mesh, shape, ends, 2, true) || finer.space.n_atoms == cached->space.n_atoms)
+    return true;
+  a = placement_of(&finer.space, from), b = placement_of(&finer.space, to);
+  if (route_find(arena, &finer.space, &a, &b, &finer.route) && finer.route.cost < cached->route.cost)
+    *cached = finer;
+  return true;
+}
+
+static const CachedRoute *route_between(Spmd *spmd, const Shape *shape, const Sharding *from,
+                                        const Sharding *to) {
+  StrBuf key = {.arena = spmd->scratch};
+  shape_print(&key, shape, false);
+  buf_add(&key, sharding_sdy_text(spmd->scratch, from));
+  if (from->unreduced.n != 0) buf_printf(&key, "unreduced=%d", (int)from->reduction);
+  buf_add(&key, sharding_sdy_text(spmd->scratch, to));
+  Str text = buf_str(&key);
+  uint32_t at = 0;
+  if (map_get(spmd->route_index, text, &at)) return spmd->routes.at[at];
+  CachedRoute *cached = ARENA_NEW(spmd->scratch, CachedRoute);
+  if (!search_route(spmd->scratch, cached, spmd->mesh, shape, from, to)) return NULL;
+  map_put(spmd->route_index, text, spmd->routes.n);
+  VEC_PUSH(spmd->scratch, &spmd->routes, cached);
+  return cached;
+}
+
+/* --- steps
+ * -------------------------------------------------------------------------------------------------------- */
+
+typedef struct {
+  Spmd *spmd;
+  const AtomSpace *space;
+  const RouteStep *step;
+  uint32_t reducer;
+} Emit;
+
+static int64_t *dims_of(const Emit *emit, const Placement *placement) {
+  int64_t *dims = ARENA_ARRAY(emit->spmd->scratch, int64_t, emit->space->shape->rank + 1);
+  for (uint32_t d = 0; d < emit->space->shape->rank; d++)
+    dims[d] = placement_local(emit->space, placement, d);
+  return dims;
+}
+
+static AxisList moved_axes(const Emit *emit) {
+  return atoms_axes(emit->spmd->scratch, emit->space, emit->step->moved.atoms, emit->step->moved.n);
+}
+
+static int64_t moved_product(const Emit *emit) {
+  return axes_size(moved_axes(emit));
+}
+
+static GroupList moved_groups(const Emit *emit) {
+  return mesh_groups(emit->spmd->scratch, emit->space->mesh, moved_axes(emit));
+}
+
+static uint32_t add_collective(const Emit *emit, Opcode op, uint32_t instr, const int64_t *dims,
+                               int64_t dim) {
+  Spmd *spmd = emit->spmd;
+  const Shape *from = spmd_shape(spmd, instr);
+  const Shape *shape = shape_with_dims(spmd->arena, from, dims, from->rank);
+  uint32_t at = spmd_add(spmd, op, shape, &instr, 1);
+  GroupList groups = moved_groups(emit);
+  spmd_collective(spmd, at, &groups, op != OP_ALL_TO_ALL);
+  if (dim >= 0) instr_set_ints(spmd->module, spmd_instr(spmd, at), ATTR_dimensions, &dim, 1);
+  if (op == OP_ALL_REDUCE || op == OP_REDUCE_SCATTER)
+    instr_set_comp(spmd->module, spmd_instr(spmd, at), ATTR_to_apply, emit->reducer);
+  return at;
+}
+
+static uint32_t emit_slice(const Emit *emit, uint32_t instr) {
+  Spmd *spmd = emit->spmd;
+  const RouteStep *step = emit->step;
+  int64_t *sizes = dims_of(emit, &step->after), *padded = dims_of(emit, &step->before);
+  padded[step->to_dim] = sizes[step->to_dim] * moved_product(emit);
+  int64_t *offsets = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  for (uint32_t device = 0; device < spmd->mesh->n_devices; device++)
+    offsets[device] = mesh_index(spmd->mesh, moved_axes(emit), device) * sizes[step->to_dim];
+  instr = spmd_resize(spmd, instr, padded, NO_ID);
+  return spmd_dynamic_rows(spmd, instr, step->to_dim, spmd_table(spmd, offsets), sizes[step->to_dim]);
+}
+
+static uint32_t emit_all_gather(const Emit *emit, uint32_t instr) {
+  int64_t *dims = dims_of(emit, &emit->step->before);
+  dims[emit->step->dim] *= moved_product(emit);
+  instr = add_collective(emit, OP_ALL_GATHER, instr, dims, emit->step->dim);
+  return spmd_resize(emit->spmd, instr, dims_of(emit, &emit->step->after), NO_ID);
+}
+
+static uint32_t emit_all_reduce(const Emit *emit, uint32_t instr) {
+  return add_collective(emit, OP_ALL_REDUCE, instr, dims_of(emit, &emit->step->after), -1);
+}
+
+static uint32_t emit_reduce_scatter(const Emit *emit, uint32_t instr) {
+  int64_t *dims = dims_of(emit, &emit->step->after), *padded = dims_of(emit, &emit->step->before);
+  padded[emit->step->to_dim] = dims[emit->step->to_dim] * moved_product(emit);
+  instr = spmd_resize(emit->spmd, instr, padded, NO_ID);
+  return add_collective(emit, OP_REDUCE_SCATTER, instr, dims, emit->step->to_dim);
+}
+
+/* [.., I, .., J, ..] -> [.., I, .., group, J/group, ..], exchanged along `group`, which then moves in front
+ * of I: member by member the rows of I follow each other. */
+static uint32_t emit_all_to_all(const Emit *emit, uint32_t instr) {
+  Spmd *spmd = emit->spmd;
+  const RouteStep *step = emit->step;
+  uint32_t rank = emit->space->shape->rank, i = step->dim, j = step->to_dim;
+  int64_t group = moved_product(emit), *before = dims_of(emit, &step->before);
+  int64_t *after = dims_of(emit, &step->after), *split = ARENA_ARRAY(spmd->scratch, int64_t, rank + 1);
+  before[j] = after[j] * group;
+  instr = spmd_resize(spmd, instr, before, NO_ID);
+  for (uint32_t d = 0, at = 0; d < rank; d++) {
+    if (d == j) split[at++] = group;
+    split[at++] = d == j ? after[j] : before[d];
+  }
+  instr = spmd_reshape(spmd, instr, split, rank + 1);
+  instr = add_collective(emit, OP_ALL_TO_ALL, instr, split, j);
+  int64_t *perm = ARENA_ARRAY(spmd->scratch, int64_t, rank + 1);
+  for (uint32_t d = 0, at = 0; d < rank; d++) {
+    if (d == i) perm[at++] = j;
+    perm[at++] = d < j ? d : d + 1;
+  }
+  instr = spmd_transpose(spmd, instr, perm);
+  before[j] = after[j];
+  before[i] *= group;
+  return spmd_resize(spmd, spmd_reshape(spmd, instr, before, rank), after, NO_ID);
+}
+
+/* The part that a device holds, by its place among devices that differ in the atoms that move. */
+static bool same_part(const AtomSpace *space, const Placement *before, uint32_t holder,
+                      const Placement *after, uint32_t taker) {
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    int64_t held = 0, taken = 0;
+    for (uint32_t a = 0; a < space->n_atoms; a++) {
+      if (before->place[a] == d)
+        held += mesh_coordinate(space->mesh, space->atoms[a], holder) * before->tile[a];
+      if (after->place[a] == d)
+        taken += mesh_coordinate(space->mesh, space->atoms[a], taker) * after->tile[a];
+    }
+    if (held != taken) return false;
+  }
+  return true;
+}
+
+/* Who sends to whom in a group: itself where it holds what it wants, else the first that is free. */
+static void match_group(const Emit *emit, const uint32_t *ids, uint32_t n, Pair *pairs) {
+  bool *busy = ARENA_ARRAY(emit->spmd->scratch, bool, n);
+  const RouteStep *step = emit->step;
+  for (uint32_t t = 0; t < n; t++) {
+    busy[t] = same_part(emit->space, &step->before, ids[t], &step->after, ids[t]);
+    pairs[t] = (Pair){busy[t] ? (int64_t)ids[t] : -1, ids[t]};
+  }
+  for (uint32_t t = 0; t < n; t++)
+    for (uint32_t s = 0; s < n && pairs[t].source < 0; s++)
+      if (!busy[s] && same_part(emit->space, &step->before, ids[s], &step->after, ids[t])) {
+        busy[s] = true;
+        pairs[t].source = ids[s];
+      }
+}
+
+static uint32_t add_permute(Spmd *spmd, uint32_t instr, Pairs pairs) {
+  uint32_t at = spmd_add(spmd, OP_COLLECTIVE_PERMUTE, spmd_shape(spmd, instr), &instr, 1);
+  instr_set(spmd->module, spmd_instr(spmd, at), (Attr){.id = ATTR_source_target_pairs, .pairs = pairs});
+  spmd_collective(spmd, at, NULL, false);
+  return at;
+}
+
+static uint32_t emit_permute(const Emit *emit, uint32_t instr) {
+  Spmd *spmd = emit->spmd;
+  const Placement *a = &emit->step->before, *b = &emit->step->after;
+  uint8_t atoms[PLACEMENT_ATOMS];
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < emit->space->n_atoms; i++)
+    if (a->place[i] != b->place[i] || a->order[i] != b->order[i] || a->tile[i] != b->tile[i])
+      atoms[n++] = (uint8_t)i;
+  AxisList axes = atoms_axes(spmd->scratch, emit->space, atoms, n);
+  GroupList groups = mesh_groups(spmd->scratch, spmd->mesh, axes);
+  Pairs pairs = {ARENA_ARRAY(spmd->scratch, Pair, spmd->mesh->n_devices), spmd->mesh->n_devices};
+  for (uint32_t g = 0; g < groups.n; g++)
+    match_group(emit, groups.ids + groups.start[g], groups.start[g + 1] - groups.start[g],
+                pairs.at + groups.start[g]);
+  return add_permute(spmd, instr, pairs);
+}
+
+/* --- exchange of rows
+ * --------------------------------------------------------------------------------------------- */
+
+/* One round: blocks of `block` rows go to their takers, who put them where they belong. */
+static uint32_t exchange_round(Spmd *spmd, uint32_t instr, uint32_t result, const RowExchange *exchange,
+                               const ExchangeRound *const *rounds, int64_t block) {
+  uint32_t devices = spmd->mesh->n_devices;
+  int64_t *from = ARENA_ARRAY(spmd->scratch, int64_t, devices),
+          *to = ARENA_ARRAY(spmd->scratch, int64_t, devices);
+  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, devices);
+  int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, devices);
+  Pairs pairs = {ARENA_ARRAY(spmd->scratch, Pair, devices), 0};
+  const GroupList *groups = &exchange->groups;
+  for (uint32_t g = 0; g < groups->n; g++)
+    for (uint32_t p = 0; rounds[g] != NULL && p < groups->start[g + 1] - groups->start[g]; p++) {
+      if (rounds[g]->source[p] == NO_SOURCE) continue;
+      uint32_t taker = groups->ids[groups->start[g] + p];
+      uint32_t holder = groups->ids[groups->start[g] + rounds[g]->source[p]];
+      pairs.at[pairs.n++] = (Pair){holder, taker};
+      from[holder] = rounds[g]->start[p] - exchange->have[holder].start;
+      to[taker] = rounds[g]->start[p] - exchange->begin[taker];
+      start[taker] = rounds[g]->valid[p].start - exchange->begin[taker];
+      stop[taker] = rounds[g]->valid[p].stop - exchange->begin[taker];
+    }
+  uint32_t sent = spmd_dynamic_rows(spmd, instr, exchange->dim, spmd_table(spmd, from), block);
+  sent = add_permute(spmd, sent, pairs);
+  /* the block with room at both ends, seen so that its first row is row `to` */
+  int64_t room = exchange->size + block;
+  sent = spmd_pad(spmd, sent, exchange->dim, room, room, NO_ID);
+  for (uint32_t d = 0; d < devices; d++) to[d] = room - to[d];
+  uint32_t placed = spmd_dynamic_rows(spmd, sent, exchange->dim, spmd_table(spmd, to), exchange->size);
+  return spmd_merge_rows(spmd, exchange->dim, start, stop, placed, result);
+}
+
+/* What a device has of its own, where it belongs. */
+static uint32_t own_rows(Spmd *spmd, uint32_t instr, const RowExchange *exchange) {
+  uint32_t devices = spmd->mesh->n_devices;
+  int64_t local = spmd_shape(spmd, instr)->dims[exchange->dim], size = exchange->size, low = 0, high = 0;
+  int64_t *shift = ARENA_ARRAY(spmd->scratch, int64_t, devices);
+  for (uint32_t d = 0; d < devices; d++) {
+    shift[d] = exchange->begin[d] - exchange->have[d].start;
+    if (shift[d] <= -size || shift[d] >= local) shift[d] = 0; /* nothing of its own */
+    if (-shift[d] > low) low = -shift[d];
+    if (shift[d] + size - local > high) high = shift[d] + size - local;
+  }
+  for (uint32_t d = 0; d < devices; d++) shift[d] += low;
+  instr = spmd_pad(spmd, instr, exchange->dim, low, high, NO_ID);
+  return spmd_dynamic_rows(spmd, instr, exchange->dim, spmd_table(spmd, shift), size);
+}
+
+static Exchange group_plan(Spmd *spmd, const RowExchange *exchange, uint32_t group, int64_t local) {
+  const uint32_t *ids = exchange->groups.ids + exchange->groups.start[group];
+  uint32_t n = exchange->groups.start[group + 1] - exchange->groups.start[group];
+  Interval *have = ARENA_ARRAY(spmd->scratch, Interval, n), *want = ARENA_ARRAY(spmd->scratch, Interval, n);
+  for (uint32_t p = 0; p < n; p++) {
+    have[p] = exchange->have[ids[p]];
+    want[p] = exchange->want[ids[p]];
+  }
+  return exchange_plan(spmd->scratch, n, have, local, want);
+}
+
+uint32_t exchange_rows(Spmd *spmd, uint32_t instr, const RowExchange *exchange) {
+  uint32_t n = exchange->groups.n, rounds = 0;
+  Exchange *plans = ARENA_ARRAY(spmd->scratch, Exchange, n);
+  for (uint32_t g = 0; g < n; g++) {
+    plans[g] = group_plan(spmd, exchange, g, spmd_shape(spmd, instr)->dims[exchange->dim]);
+    if (plans[g].rounds.n > rounds) rounds = plans[g].rounds.n;
+  }
+  uint32_t result = own_rows(spmd, instr, exchange);
+  const ExchangeRound **turn = ARENA_ARRAY(spmd->scratch, const ExchangeRound *, n);
+  for (uint32_t r = 0; r < rounds; r++) {
+    int64_t block = 0;
+    for (uint32_t g = 0; g < n; g++) {
+      turn[g] = r < plans[g].rounds.n ? &plans[g].rounds.at[r] : NULL;
+      if (turn[g] != NULL && turn[g]->size > block) block = turn[g]->size;
+    }
+    result = exchange_round(spmd, instr, result, exchange, turn, block);
+  }
+  return result;
+}
+
+static uint32_t emit_retile(const Emit *emit, uint32_t instr) {
+  Spmd *spmd = emit->spmd;
+  const RouteStep *step = emit->step;
+  uint32_t devices = spmd->mesh->n_devices;
+  Interval *have = ARENA_ARRAY(spmd->scratch, Interval, devices);
+  Interval *want = ARENA_ARRAY(spmd->scratch, Interval, devices);
+  int64_t *begin = ARENA_ARRAY(spmd->scratch, int64_t, devices);
+  for (uint32_t d = 0; d < devices; d++) {
+    placement_interval(emit->space, &step->before, step->dim, d, &have[d].start, &have[d].stop);
+    placement_interval(emit->space, &step->after, step->dim, d, &want[d].start, &want[d].stop);
+    begin[d] = want[d].start;
+  }
+  RowExchange exchange = {step->dim, moved_groups(emit),
+                          have,      begin,
+                          want,      placement_local(emit->space, &step->after, step->dim)};
+  return exchange_rows(spmd, instr, &exchange);
+}
+
+static uint32_t (*const emitters[])(const Emit *, uint32_t) = {[ROUTE_SLICE] = emit_slice,
+                                                               [ROUTE_PERMUTE] = emit_permute,
+                                                               [ROUTE_ALL_TO_ALL] = emit_all_to_all,
+                                                               [ROUTE_ALL_GATHER] = emit_all_gather,
+                                                               [ROUTE_REDUCE_SCATTER] = emit_reduce_scatter,
+                                                               [ROUTE_ALL_REDUCE] = emit_all_reduce,
+                                                               [ROUTE_RETILE] = emit_retile};
+
+/* --- reshard
+ * ------------------------------------------------------------------------------------------------------ */
+
+double reshard_cost_between(Spmd *spmd, const Shape *global, const Sharding *from, const Sharding *to) {
+  if (sharding_eq(from, to)) return 0;
+  const CachedRoute *cached = route_between(spmd, global, from, to);
+  return cached == NULL ? 1e30 : cached->route.cost;
+}
+
+static bool reduces_alike(const Sharded *value, const Sharded *variant) {
+  return variant->sharding->unreduced.n == 0 || variant->reducer == value->reducer;
+}
+
+/* The known form of a value that is nearest to `to`. */
+static Sharded nearest(Spmd *spmd, const Sharded *value, const Sharding *to, double *cost) {
+  const Variants *variants = spmd_variants(spmd, value);
+  Sharded best = *value;
+  *cost = reshard_cost_between(spmd, value->global, value->sharding, to);
+  for (uint32_t i = 0; i < variants->n; i++) {
+    const Sharded *variant = &variants->at[i];
+    if (!shape_eq(variant->global, value->global) || !reduces_alike(value, variant)) continue;
+    double other = reshard_cost_between(spmd, value->global, variant->sharding, to);
+    if (other < *cost) {
+      *cost = other;
+      best = *variant;
+    }
+  }
+  return best;
+}
+
+double reshard_cost(Spmd *spmd, const Sharded *value, const Sharding *to) {
+  double cost = 0;
+  if (value->scalar == NO_ID) nearest(spmd, value, to, &cost);
+  return cost;
+}
+
+/* Writes the steps; each form on the way that is a sharding is remembered. */
+static Sharded follow(Spmd *spmd, const Sharded *value, const CachedRoute *cached) {
+  Sharded now = *value;
+  for (uint32_t i = 0; i < cached->route.n; i++) {
+    const RouteStep *step = &cached->route.steps[i];
+    uint32_t reducer = value->reducer;
+    if (reducer == NO_ID && value->sharding->unreduced.n != 0)
+      reducer = spmd_adder(spmd, value->global->dtype);
+    Emit emit = {spmd, &cached->space, step, reducer};
+    now.instr = emitters[step->kind](&emit, now.instr);
+    now.sharding = placement_sharding(spmd->arena, &cached->space, &step->after, value->sharding->reduction);
+    if (now.sharding != NULL) spmd_know(spmd, value, &now);
+  }
+  return now;
+}
+
+Status reshard(Spmd *spmd, Sharded value, const Sharding *to, Sharded *result) {
+  RETURN_IF(to->device >= 0 || value.sharding->device >= 0,
+            diag_fail(spmd->diag, STATUS_INVALID, spmd->instr == NULL ? NOWHERE : spmd->instr->place,
+                      "shard the value over the mesh instead",
+                      "a value on one device alone is not supported yet"));
+  *result = value;
+  if (sharding_eq(value.sharding, to)) return STATUS_OK;
+  if (value.scalar != NO_ID) {
+    const Shape *local = sharding_local_shape(spmd->arena, to, value.global);
+    result->instr = spmd_splat(spmd, value.scalar, local);
+    result->sharding = to;
+    return STATUS_OK;
+  }
+  double cost = 0;
+  Sharded from = nearest(spmd, &value, to, &cost);
+  if (sharding_eq(from.sharding, to)) {
+    *result = from;
+    return STATUS_OK;
+  }
+  const CachedRoute *cached = route_between(spmd, value.global, from.sharding, to);
+  RETURN_IF(cached == NULL,
+            diag_fail(spmd->diag, STATUS_INVALID, NOWHERE, "use fewer axes or sub-axes",
+                      "a mesh of more than %d parts of axes is not supported yet", PLACEMENT_ATOMS));
+  *result = follow(spmd, &from, cached);
+  result->sharding = to;
+  return STATUS_OK;
+}
