@@ -69,10 +69,11 @@ int64_t demand_read_bytes(const Module *module, uint32_t comp, const Instr *inst
 
 int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *instr) {
   if (asks_nothing(module, comp, instr)) return 0;
+  if (instr->op == OP_COPY_START && shape_is_tuple(instr->shape) && instr->shape->rank > 0)
+    return shape_bytes(instr->shape->parts[0]);
   switch (instr->op) {
   case OP_DYNAMIC_UPDATE_SLICE: return shape_bytes(operand_shape(module, comp, instr, 1));
   case OP_SCATTER: return shape_bytes(operand_shape(module, comp, instr, instr->operands.n - 1));
-  case OP_COPY_START: return shape_bytes(operand_shape(module, comp, instr, 0));
   default: return shape_bytes(instr->shape);
   }
 }

@@ -39,15 +39,37 @@ static Matmul matmul_of_ragged_dot(const Instr *instr, const Shape *lhs, const S
   return product;
 }
 
-static Matmul matmul_of_convolution(const Instr *instr, const Shape *rhs) {
+/* Taps of a window that meet an element, neither padding nor a hole of a dilated operand: the mean over the
+ * output's positions along one dimension. */
+static double mean_taps(const WindowDim *window, int64_t in, int64_t out) {
+  enum { LARGEST_COUNT = 1 << 20 };
+  if (out < 1 || in < 1 || window->lhs_dilate < 1) return 0;
+  if ((double)out * (double)window->size > LARGEST_COUNT)
+    return fmax(1, (double)window->size / (double)window->lhs_dilate);
+  int64_t taps = 0;
+  __int128 last = (__int128)(in - 1) * window->lhs_dilate; /* untrusted: products may pass 2^63 */
+  for (int64_t o = 0; o < out; o++) {
+    for (int64_t k = 0; k < window->size; k++) {
+      __int128 at = (__int128)o * window->stride + (__int128)k * window->rhs_dilate - window->pad_low;
+      taps += at >= 0 && at <= last && at % window->lhs_dilate == 0;
+    }
+  }
+  return (double)taps / (double)out;
+}
+
+static Matmul matmul_of_convolution(const Instr *instr, const Shape *lhs, const Shape *rhs) {
   const Attr *attr = instr_attr(instr, ATTR_dim_labels);
   const Shape *out = instr->shape;
   if (attr == NULL) return (Matmul){0};
   const ConvLabels *labels = attr->labels;
+  Window window = instr_window(instr);
   double groups =
       (double)(instr_int(instr, ATTR_feature_group_count, 1) * instr_int(instr, ATTR_batch_group_count, 1));
-  double features = (double)out->dims[labels->out_feature];
-  double patch = dims_product(rhs, labels->rhs_spatial) * (double)rhs->dims[labels->rhs_input_feature];
+  double features = (double)out->dims[labels->out_feature],
+         patch = (double)rhs->dims[labels->rhs_input_feature];
+  for (uint32_t i = 0; i < window.n && i < labels->lhs_spatial.n && i < labels->out_spatial.n; i++)
+    patch *=
+        mean_taps(&window.at[i], lhs->dims[labels->lhs_spatial.at[i]], out->dims[labels->out_spatial.at[i]]);
   return (Matmul){.batch = groups,
                   .m = (double)shape_elements(out) / fmax(features, 1),
                   .n = features / groups,
@@ -58,7 +80,7 @@ Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->operands.n < 2) return (Matmul){0};
   const Shape *lhs = comp_instr(module, comp, instr->operands.at[0])->shape;
   const Shape *rhs = comp_instr(module, comp, instr->operands.at[1])->shape;
-  if (instr->op == OP_CONVOLUTION) return matmul_of_convolution(instr, rhs);
+  if (instr->op == OP_CONVOLUTION) return matmul_of_convolution(instr, lhs, rhs);
   if (instr->op == OP_RAGGED_DOT) return matmul_of_ragged_dot(instr, lhs, rhs);
   return matmul_of_dot(instr, lhs, rhs);
 }

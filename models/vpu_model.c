@@ -31,16 +31,21 @@ static const Shape *operand_shape(const Module *module, uint32_t comp, const Ins
   return i < instr->operands.n ? comp_instr(module, comp, instr->operands.at[i])->shape : instr->shape;
 }
 
+/* Combinations for one result of a window: one after another, or doubling the reach each time. */
+static double window_steps(Window window) {
+  double steps = 0;
+  for (uint32_t i = 0; i < window.n; i++) {
+    double size = (double)window.at[i].size;
+    steps += fmin(size - 1, 2 * ceil(log2(fmax(size, 1))));
+  }
+  return steps;
+}
+
 /* A reduction's combiner runs once for each element that goes in. */
 static VectorWork reduce_work(const Module *module, uint32_t comp, const Instr *instr, double out) {
-  double in = elements_of(operand_shape(module, comp, instr, 0)), window = 1;
-  Window sizes = instr_window(instr);
-  for (uint32_t i = 0; i < sizes.n; i++) window *= (double)sizes.at[i].size;
-  double steps = instr->op == OP_REDUCE          ? fmax(in - out, 0)
-                 : instr->op == OP_REDUCE_WINDOW ? out * window
-                                                 : in * window;
-  double values =
-      instr->op == OP_REDUCE || instr->op == OP_REDUCE_WINDOW ? fmax(instr->operands.n / 2, 1) : 2;
+  double in = elements_of(operand_shape(module, comp, instr, 0));
+  double values = fmax(instr->operands.n / 2, 1), steps = fmax(in - out, 0);
+  if (instr->op != OP_REDUCE) steps = fmax(in, out) * window_steps(instr_window(instr));
   return (VectorWork){.operations = steps * values, .flops = steps};
 }
 

@@ -48,27 +48,6 @@ static StepKind kind_of(const Instr *instr) {
   }
 }
 
-/* Whether a computation, or one that it calls, holds what needs steps of its own. */
-static bool is_plain(const Module *module, uint32_t comp, uint32_t depth) {
-  const Comp *body = module_comp(module, comp);
-  for (uint32_t i = 0; i < body->instrs.n; i++) {
-    const Instr *instr = &body->instrs.at[i];
-    StepKind kind = kind_of(instr);
-    if (kind == STEP_CALL && depth < DEEPEST_CALL) {
-      uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
-      if (callee != NO_ID && !is_plain(module, callee, depth + 1)) return false;
-    } else if (kind != STEP_COMPUTE) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static bool is_timed_fusion(const Module *module, const Instr *instr) {
-  uint32_t callee = instr_comp(instr, ATTR_calls);
-  return instr->op == OP_FUSION && callee != NO_ID && is_plain(module, callee, 0);
-}
-
 static bool calls_schedules(StepKind kind, const Instr *instr) {
   bool calls = kind == STEP_WHILE || kind == STEP_CONDITIONAL || kind == STEP_CALL || kind == STEP_START;
   return calls && !op_is_collective(instr->op); /* a reduction's computation is no schedule */
@@ -82,13 +61,13 @@ static int64_t times(int64_t flops, int64_t trips) {
 static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed);
 
 /* Schedules what a step calls; `flops` of one run of the step. */
-static Status schedule_callees(Scheduler *scheduler, uint32_t comp, const Instr *instr, Step *step,
-                               int64_t *flops) {
+static Status schedule_callees(Scheduler *scheduler, uint32_t comp, bool timed, const Instr *instr,
+                               Step *step, int64_t *flops) {
   const Module *module = scheduler->module;
   Demand sum = {0};
   int64_t most = 0;
   Ids called = instr_called(scheduler->arena, instr);
-  bool timed = !is_timed_fusion(module, instr);
+  timed = timed && instr->op != OP_FUSION; /* a fusion's time stands with it */
   for (uint32_t i = 0; i < called.n; i++) {
     TRY(schedule_comp(scheduler, called.at[i], timed));
     int64_t own = scheduler->flops[called.at[i]];
@@ -100,17 +79,22 @@ static Status schedule_callees(Scheduler *scheduler, uint32_t comp, const Instr 
   return STATUS_OK;
 }
 
-static Status make_step(Scheduler *scheduler, uint32_t comp, const Groups *groups, uint32_t last, Step *step,
-                        int64_t *flops) {
+static Demand step_demand(const Scheduler *scheduler, uint32_t comp, const Groups *groups, uint32_t last) {
+  const Instr *instr = comp_instr(scheduler->module, comp, last);
+  if (instr->op == OP_FUSION) return fusion_demand(scheduler->pod, scheduler->module, comp, instr);
+  if (kind_of(instr) != STEP_COMPUTE && instr->op != OP_COPY_START) return (Demand){0};
+  return group_demand(scheduler->pod, scheduler->module, comp, groups, last);
+}
+
+static Status make_step(Scheduler *scheduler, uint32_t comp, bool timed, const Groups *groups, uint32_t last,
+                        Step *step, int64_t *flops) {
   const Module *module = scheduler->module;
   const Instr *instr = comp_instr(module, comp, last);
   *step = (Step){.kind = kind_of(instr), .instrs = group_members(groups, last), .trips = 1};
-  if (step->kind == STEP_COMPUTE || instr->op == OP_COPY_START)
-    step->demand = group_demand(scheduler->pod, module, comp, groups, last);
-  if (is_timed_fusion(module, instr)) step->demand = fusion_demand(scheduler->pod, module, comp, instr);
+  if (timed) step->demand = step_demand(scheduler, comp, groups, last);
   step->time_ps = demand_ps(scheduler->pod, step->demand, &step->bound);
   int64_t called = 0;
-  if (calls_schedules(step->kind, instr)) TRY(schedule_callees(scheduler, comp, instr, step, &called));
+  if (calls_schedules(step->kind, instr)) TRY(schedule_callees(scheduler, comp, timed, instr, step, &called));
   *flops = demand_add(step->demand, (Demand){.flops = called}).flops;
   return STATUS_OK;
 }
@@ -134,21 +118,23 @@ static void flush_names(Arena *arena, Names *names, CompSchedule *made) {
   names->n = 0;
 }
 
-static Status make_steps(Scheduler *scheduler, uint32_t comp, const Groups *groups, CompSchedule *made) {
+static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const Groups *groups,
+                         CompSchedule *made) {
   Names names = {0};
   Demand sum = {0};
   uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
   for (uint32_t i = 0; i < n; i++) {
     if (groups->last[i] != i) continue;
     Ids members = group_members(groups, i);
-    if (is_untimed(scheduler, comp, groups, members)) {
+    bool kernel = kind_of(comp_instr(scheduler->module, comp, i)) == STEP_COMPUTE;
+    if ((kernel && !timed) || is_untimed(scheduler, comp, groups, members)) {
       for (uint32_t k = 0; k < members.n; k++) VEC_PUSH(scheduler->arena, &names, members.at[k]);
       continue;
     }
     flush_names(scheduler->arena, &names, made);
     Step step;
     int64_t flops;
-    TRY(make_step(scheduler, comp, groups, i, &step, &flops));
+    TRY(make_step(scheduler, comp, timed, groups, i, &step, &flops));
     VEC_PUSH(scheduler->arena, &made->steps, step);
     sum = demand_add(sum, (Demand){.flops = flops});
   }
@@ -157,14 +143,7 @@ static Status make_steps(Scheduler *scheduler, uint32_t comp, const Groups *grou
   return STATUS_OK;
 }
 
-/* A fusion's computation: one step; its time stands with the fusion. */
-static void make_untimed(Scheduler *scheduler, uint32_t comp, CompSchedule *made) {
-  Names all = {0};
-  uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
-  for (uint32_t i = 0; i < n; i++) VEC_PUSH(scheduler->arena, &all, i);
-  flush_names(scheduler->arena, &all, made);
-}
-
+/* `timed` false: a fusion's computation; of its steps only control flow and collectives take time. */
 static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
   const Module *module = scheduler->module;
   if (scheduler->done[comp]) return STATUS_OK;
@@ -174,14 +153,10 @@ static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
   scheduler->depth++;
   scheduler->done[comp] = true;
   CompSchedule *made = &scheduler->schedule->comps[comp];
-  if (timed) {
-    Groups groups = scheduler->fused ? groups_single(scheduler->arena, module, comp)
-                                     : groups_fused(scheduler->arena, scheduler->pod, module, comp);
-    made->repeated = groups.repeated;
-    TRY(make_steps(scheduler, comp, &groups, made));
-  } else {
-    make_untimed(scheduler, comp, made);
-  }
+  Groups groups = timed && !scheduler->fused ? groups_fused(scheduler->arena, scheduler->pod, module, comp)
+                                             : groups_single(scheduler->arena, module, comp);
+  made->repeated = groups.repeated;
+  TRY(make_steps(scheduler, comp, timed, &groups, made));
   find_frees(scheduler->arena, module, comp, made);
   scheduler->depth--;
   return STATUS_OK;

@@ -21,7 +21,8 @@ typedef struct {
   StepKind kind;
   Ids instrs; /* in order, each after its operands; the last one names the step; one alone but for COMPUTE */
   Demand demand;
-  int64_t time_ps; /* on a chip alone; 0 for collectives and control flow */
+  int64_t time_ps; /* on a chip alone; of a START how long it is in flight, while the chip goes on; 0 for
+                      collectives and control flow */
   Bound bound;
   int64_t trips; /* of a while: as while_trip_count() */
   Ids frees;     /* instructions whose values die after this step */

@@ -39,7 +39,9 @@ static bool is_made(const Kernel *kernel, uint32_t value) {
   return kernel->groups->repeated[value] || (member && kernel->body->instrs.at[value].op != OP_PARAMETER);
 }
 
+/* Of a tuple its first part: what a copy makes. */
 static bool in_hbm(const Shape *shape) {
+  while (shape_is_tuple(shape) && shape->rank > 0) shape = shape->parts[0];
   return shape->layout == NULL || shape->layout->memory_space == 0;
 }
 

@@ -124,11 +124,10 @@ Test(demand, batched_dot_counts_its_batches) {
   cr_assert_eq(demand(made).flops, 2LL * 24 * 32 * 64 * 16);
 }
 
-/* NHWC images, 3x3 patches of 64 channels to 128. */
-Test(demand, convolution_is_a_product_over_patches) {
-  const int64_t images[] = {8, 56, 56, 64}, kernel[] = {3, 3, 64, 128}, out[] = {8, 56, 56, 128},
-                space[] = {1, 2};
-  const int64_t kernel_space[] = {0, 1};
+/* A convolution of NHWC images with HWIO kernels; its product. */
+static Matmul convolve(const int64_t *images, const int64_t *kernel, const int64_t *out,
+                       const WindowDim *window) {
+  static int64_t space[] = {1, 2}, kernel_space[] = {0, 1};
   uint32_t a = parameter(shape_array(arena, DTYPE_BF16, images, 4));
   uint32_t b = parameter(shape_array(arena, DTYPE_BF16, kernel, 4));
   Instr *made = add(OP_CONVOLUTION, shape_array(arena, DTYPE_BF16, out, 4), a, b);
@@ -136,12 +135,30 @@ Test(demand, convolution_is_a_product_over_patches) {
                        .rhs_input_feature = 2,
                        .rhs_output_feature = 3,
                        .out_feature = 3,
-                       .lhs_spatial = {(int64_t *)space, 2},
-                       .rhs_spatial = {(int64_t *)kernel_space, 2},
-                       .out_spatial = {(int64_t *)space, 2}};
+                       .lhs_spatial = {space, 2},
+                       .rhs_spatial = {kernel_space, 2},
+                       .out_spatial = {space, 2}};
   instr_set(module, made, (Attr){.id = ATTR_dim_labels, .labels = &labels});
-  Matmul product = matmul_of(module, comp, made);
+  instr_set(module, made, (Attr){.id = ATTR_window, .window = {(WindowDim *)window, 2}});
+  return matmul_of(module, comp, made);
+}
+
+Test(demand, convolution_is_a_product_over_patches) {
+  const WindowDim plain = {.size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+  const WindowDim both[] = {plain, plain};
+  const int64_t images[] = {8, 58, 58, 64}, kernel[] = {3, 3, 64, 128}, out[] = {8, 56, 56, 128};
+  Matmul product = convolve(images, kernel, out, both);
   cr_assert(product.m == 8 * 56 * 56 && product.k == 9 * 64 && product.n == 128 && product.batch == 1);
+}
+
+/* As the TPU compiler writes a batched product: of each window one tap meets no hole. */
+Test(demand, holes_and_padding_are_no_work) {
+  const WindowDim holes = {.size = 16, .stride = 15, .lhs_dilate = 16, .rhs_dilate = 1};
+  const WindowDim padded = {
+      .size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1, .pad_low = 1, .pad_high = 1};
+  const WindowDim both[] = {holes, padded};
+  const int64_t images[] = {8, 16, 4, 64}, kernel[] = {16, 3, 64, 128}, out[] = {8, 16, 4, 128};
+  cr_assert_float_eq(convolve(images, kernel, out, both).k, 64 * 10 / 4.0, 1e-9);
 }
 
 /* 64M bf16 sums: 403 MB at 819 GB/s. */
