@@ -1,0 +1,180 @@
+/* The command line through glibc's argp; the options come from flags.def, the commands from commands.def. */
+#include "sim/options.h"
+
+#include <argp.h>
+#include <string.h>
+
+enum { ARGUMENTS_MOST = 4 };
+
+static const struct argp_option option_table[] = {
+#define FLAG(key, name, argument, field, kind, help) {name, key, argument, 0, help, 0},
+#include "sim/flags.def"
+#undef FLAG
+    {"help", '?', NULL, 0, "print this help", -1},
+    {"version", 'V', NULL, 0, "print the version", -1},
+    {0}};
+
+static const char *const command_names[] = {
+#define COMMAND(name, function, arguments, help) name,
+#include "sim/commands.def"
+#undef COMMAND
+};
+enum { COMMANDS = sizeof command_names / sizeof command_names[0] };
+
+static const char usage_text[] = "[run] CONFIG PROGRAM\nCOMMAND ARGUMENTS";
+
+static const char about_text[] =
+    "Simulates a JAX program on a pod of TPU chips: true numbers and a timeline.\v"
+    "Commands:\n"
+#define COMMAND(name, function, arguments, help) "  " name " " arguments "\n      " help "\n"
+#include "sim/commands.def"
+#undef COMMAND
+    "\nPROGRAM is HLO text as jax.jit(f).lower(...).as_text(dialect=\"hlo\") prints it; .gz and - (standard input) are read too.\n"
+    "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not supported or malformed, 4 does not fit in memory, "
+    "5 deadlock or race.";
+
+typedef struct {
+  Arena *arena;
+  Options *options;
+  Diag *diag;
+  Status status;
+  bool done;
+  const char *arguments[ARGUMENTS_MOST];
+  uint32_t n_arguments;
+} Parse;
+
+static void append(Parse *parse, TextList *list, const char *text) {
+  const char **at = ARENA_ARRAY(parse->arena, const char *, list->n + 1);
+  if (list->n != 0) memcpy(at, list->at, list->n * sizeof *at);
+  at[list->n++] = text;
+  list->at = at;
+}
+
+static bool one_of(const char *text, const char *choices) {
+  size_t n = strlen(text);
+  for (const char *at = choices; at != NULL; at = strchr(at, '|')) {
+    if (*at == '|') at++;
+    if (strncmp(at, text, n) == 0 && n > 0 && (at[n] == 0 || at[n] == '|')) return true;
+  }
+  return false;
+}
+
+static Status set_number(Parse *parse, const char *flag, const char *text, bool *has, int64_t *number) {
+  *has = true;
+  if (str_to_int(str_of(text), number) && *number >= 0) return STATUS_OK;
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes a number from 0, not '%s'", flag, text);
+}
+
+static Status set_choice(Parse *parse, const char *flag, const char *choices, const char *text, const char **field) {
+  *field = text;
+  if (one_of(text, choices)) return STATUS_OK;
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes %s, not '%s'", flag, choices, text);
+}
+
+#define SET_SWITCH(name, argument, field) parse->options->field = true
+#define SET_TEXT(name, argument, field) parse->options->field = text
+#define SET_LIST(name, argument, field) append(parse, &parse->options->field, text)
+#define SET_NUMBER(name, argument, field)                                                                    \
+  parse->status = set_number(parse, name, text, &parse->options->has_##field, &parse->options->field)
+#define SET_CHOICE(name, argument, field) parse->status = set_choice(parse, name, argument, text, &parse->options->field)
+
+static error_t take(int key, char *text, struct argp_state *state) {
+  Parse *parse = state->input;
+  if (parse->status != STATUS_OK) return 0;
+  switch (key) {
+#define FLAG(key, name, argument, field, kind, help)                                                         \
+  case key: SET_##kind(name, argument, field); return 0;
+#include "sim/flags.def"
+#undef FLAG
+  case '?':
+    parse->done = true;
+    argp_state_help(state, stdout, ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC);
+    return 0;
+  case 'V':
+    parse->done = true;
+    puts("podsim " PODSIM_VERSION);
+    return 0;
+  case ARGP_KEY_ARG:
+    if (parse->n_arguments == ARGUMENTS_MOST) {
+      parse->status = diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help", "one argument too many: '%s'", text);
+    } else {
+      parse->arguments[parse->n_arguments++] = text;
+    }
+    return 0;
+  default: return ARGP_ERR_UNKNOWN;
+  }
+}
+
+static Status wrong_count(Parse *parse, const char *command, const char *wanted) {
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help", "`podsim %s` takes %s, not %u argument%s", command,
+                   wanted, parse->n_arguments, parse->n_arguments == 1 ? "" : "s");
+}
+
+/* Hands the arguments to the fields that the command's own row names: CONFIG, PROGRAM, [PROGRAM], OP. */
+static Status place_arguments(Parse *parse, const char *command, const char *wanted) {
+  Options *options = parse->options;
+  options->command = command;
+  uint32_t next = 0;
+  for (Str rest = str_of(wanted); rest.n > 0;) {
+    size_t end = str_find(rest, ' ');
+    Str word = str_sub(rest, 0, end);
+    rest = str_sub(rest, end + 1, rest.n);
+    bool optional = str_starts(word, "[");
+    const char *text = next < parse->n_arguments ? parse->arguments[next++] : NULL;
+    RETURN_IF(text == NULL && !optional, wrong_count(parse, command, wanted));
+    if (str_is(word, "CONFIG")) options->config_path = text;
+    if (str_is(word, "PROGRAM") || str_is(word, "[PROGRAM]")) options->program_path = text;
+    if (str_is(word, "OP")) options->op_name = text;
+  }
+  RETURN_IF(next < parse->n_arguments, wrong_count(parse, command, wanted));
+  return STATUS_OK;
+}
+
+static Status choose_command(Parse *parse) {
+  if (parse->n_arguments == 0) {
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "podsim configs/v5e_4x2.ini program.hlo; see podsim --help",
+                     "a config and a program are needed");
+  }
+  const char *first = parse->arguments[0];
+#define COMMAND(name, function, wanted, help)                                                                \
+  if (strcmp(first, name) == 0) {                                                                            \
+    memmove(parse->arguments, parse->arguments + 1, --parse->n_arguments * sizeof parse->arguments[0]);      \
+    return place_arguments(parse, name, wanted);                                                             \
+  }
+#include "sim/commands.def"
+#undef COMMAND
+  bool looks_like_path = strpbrk(first, "./") != NULL;
+  if (!looks_like_path) {
+    const char *near = str_nearest(str_of(first), command_names, COMMANDS);
+    Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean `podsim %s`?", near);
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "'%s' is neither a command nor a config file", first);
+  }
+  return place_arguments(parse, "run", "CONFIG PROGRAM");
+}
+
+/* argp prints its own errors; a flag that it does not know is told in podsim's form, with the nearest one. */
+static Status unknown_flag(Parse *parse, char **argv, int at) {
+  static const char *const names[] = {
+#define FLAG(key, name, argument, field, kind, help) "--" name,
+#include "sim/flags.def"
+#undef FLAG
+      "--help", "--version"};
+  const char *flag = at > 0 && argv[at - 1] != NULL ? argv[at - 1] : "?";
+  Str name = str_sub(str_of(flag), 0, str_find(str_of(flag), '='));
+  const char *near = str_nearest(name, names, sizeof names / sizeof names[0]);
+  Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean %s?", near);
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "unknown flag, or a flag without its value: '%.*s'", STR_ARG(name));
+}
+
+Status options_parse(Arena *arena, int argc, char **argv, Options *options, bool *done, Diag *diag) {
+  static const struct argp argp = {option_table, take, usage_text, about_text, NULL, NULL, NULL};
+  *options = (Options){.numbers = "auto", .partitioner = "shardy"};
+  Parse parse = {.arena = arena, .options = options, .diag = diag};
+  int stopped = 0;
+  error_t error = argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, &stopped, &parse);
+  *done = parse.done;
+  TRY(parse.status);
+  RETURN_IF(parse.done, STATUS_OK);
+  RETURN_IF(error != 0, unknown_flag(&parse, argv, stopped));
+  return choose_command(&parse);
+}

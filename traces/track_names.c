@@ -1,0 +1,47 @@
+/* Names of tracks, coordinates and times, as CSV and trace print them. */
+#include "traces/track_names.h"
+
+#include <inttypes.h>
+
+enum { LINKS_A_CHIP = 6, PS_A_US = 1000000 };
+
+static void lane_suffix(StrBuf *buf, uint32_t lane) {
+  if (lane > 0) buf_printf(buf, " #%u", lane + 1);
+}
+
+void track_name(StrBuf *buf, const Event *event) {
+  switch (event->track) {
+  case TRACK_CORE: buf_add(buf, STR("XLA Ops")); break;
+  case TRACK_ASYNC: buf_add(buf, STR("Async XLA Ops")); break;
+  case TRACK_DMA: buf_add(buf, STR("DMA")); break;
+  case TRACK_HOST: buf_add(buf, STR("Host")); break;
+  case TRACK_LINK:
+    buf_printf(buf, "ICI %c%c", event->lane % 2 == 0 ? '+' : '-', "xyz"[event->lane % LINKS_A_CHIP / 2]);
+    lane_suffix(buf, event->lane / LINKS_A_CHIP);
+    return;
+  case TRACKS: break;
+  }
+  lane_suffix(buf, event->lane);
+}
+
+void chip_coordinates(const Ledger *ledger, uint32_t chip, int64_t coordinates[3]) {
+  int64_t rest = chip;
+  for (uint32_t axis = 3; axis-- > 0;) {
+    int64_t size = axis < ledger->n_axes ? ledger->chip_coordinates[axis] : 1;
+    coordinates[axis] = rest % size;
+    rest /= size;
+  }
+}
+
+void chip_coordinates_text(StrBuf *buf, const Ledger *ledger, uint32_t chip) {
+  int64_t coordinates[3];
+  chip_coordinates(ledger, chip, coordinates);
+  for (uint32_t axis = 0; axis < ledger->n_axes; axis++) {
+    buf_printf(buf, "%c%" PRId64, axis == 0 ? '(' : ',', coordinates[axis]);
+  }
+  buf_char(buf, ')');
+}
+
+void microseconds_text(StrBuf *buf, int64_t ps) {
+  buf_printf(buf, "%" PRId64 ".%06" PRId64, ps / PS_A_US, ps % PS_A_US);
+}
