@@ -1,0 +1,135 @@
+/* Metrics: one pass over the sorted events; times of sets of intervals by merging them in order. */
+#include "traces/metrics.h"
+
+#include <stdlib.h>
+
+typedef struct {
+  int64_t start, stop;
+} Span;
+
+typedef Vec(Span) Spans;
+
+/* Adds a span that starts no earlier than those before it; spans that touch become one. */
+static void spans_add(Arena *arena, Spans *spans, Span span) {
+  Span *last = spans->n > 0 ? &spans->at[spans->n - 1] : NULL;
+  if (last != NULL && span.start <= last->stop) {
+    if (span.stop > last->stop) last->stop = span.stop;
+    return;
+  }
+  VEC_PUSH(arena, spans, span);
+}
+
+static int64_t spans_length(const Spans *spans) {
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < spans->n; i++) sum += spans->at[i].stop - spans->at[i].start;
+  return sum;
+}
+
+/* The part of `span` that none of the merged, sorted spans covers. */
+static int64_t uncovered(Span span, const Spans *spans) {
+  uint32_t low = 0, high = spans->n;
+  while (low < high) {
+    uint32_t middle = (low + high) / 2;
+    if (spans->at[middle].stop <= span.start) low = middle + 1;
+    else high = middle;
+  }
+  int64_t rest = span.stop - span.start;
+  for (uint32_t i = low; i < spans->n && spans->at[i].start < span.stop; i++) {
+    Span other = spans->at[i];
+    int64_t start = other.start > span.start ? other.start : span.start;
+    int64_t stop = other.stop < span.stop ? other.stop : span.stop;
+    rest -= stop - start;
+  }
+  return rest;
+}
+
+static Span span_of(const Event *event) {
+  return (Span){event->start_ps, event->start_ps + event->duration_ps};
+}
+
+static uint32_t slowest(const Ledger *ledger) {
+  uint32_t chip = 0;
+  int64_t latest = -1;
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    int64_t stop = span_of(event).stop;
+    if (event->track == TRACK_LINK || stop < latest || (stop == latest && event->chip >= chip)) continue;
+    latest = stop;
+    chip = event->chip;
+  }
+  return chip;
+}
+
+static bool is_run(const Event *event) {
+  return event->kind == EVENT_COMPUTE || event->kind == EVENT_COLLECTIVE;
+}
+
+/* Executions of each op on the chip that ran it most. */
+static void count_executions(Arena *arena, const Ledger *ledger, OpMetric *ops) {
+  size_t n_ops = ledger->ops.n;
+  int64_t *counts = ARENA_ARRAY(arena, int64_t, n_ops * ledger->n_chips);
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    if (event->op == NO_OP) continue;
+    if (event->kind == EVENT_DMA && event->peer != event->chip) ops[event->op].wire_bytes += event->bytes;
+    if (!is_run(event)) continue;
+    int64_t count = ++counts[event->chip * n_ops + event->op];
+    if (count > ops[event->op].count) ops[event->op].count = count;
+  }
+}
+
+static void fold_chip(const Ledger *ledger, Metrics *metrics, const Spans *compute) {
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    if (event->chip != metrics->slowest_chip || !is_run(event)) continue;
+    int64_t exposed = event->kind == EVENT_COLLECTIVE ? uncovered(span_of(event), compute) : 0;
+    metrics->flops += event->flops;
+    if (event->op == NO_OP) continue;
+    OpMetric *op = &metrics->ops[event->op];
+    op->total_ps += event->duration_ps;
+    op->exposed_ps += exposed;
+    op->flops += event->flops;
+  }
+}
+
+Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
+  Metrics metrics = {.slowest_chip = slowest(ledger), .end_ps = ledger->end_ps, .n_ops = ledger->ops.n};
+  metrics.ops = ARENA_ARRAY(arena, OpMetric, metrics.n_ops);
+  for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].op = op;
+  Spans compute = {0}, communication = {0};
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    if (event->chip != metrics.slowest_chip) continue;
+    if (event->kind == EVENT_COMPUTE) spans_add(arena, &compute, span_of(event));
+    if (event->kind == EVENT_COLLECTIVE) spans_add(arena, &communication, span_of(event));
+  }
+  metrics.compute_ps = spans_length(&compute);
+  metrics.communication_ps = spans_length(&communication);
+  for (uint32_t i = 0; i < communication.n; i++) metrics.exposed_ps += uncovered(communication.at[i], &compute);
+  count_executions(arena, ledger, metrics.ops);
+  for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
+  fold_chip(ledger, &metrics, &compute);
+  return metrics;
+}
+
+double metrics_mfu(const Metrics *metrics, double peak_flops) {
+  if (metrics->end_ps == 0 || peak_flops <= 0) return 0;
+  return (double)metrics->flops / ((double)metrics->end_ps * 1e-12) / peak_flops;
+}
+
+static int longer_first(const void *a, const void *b, void *metrics) {
+  uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
+  const OpMetric *ops = ((const Metrics *)metrics)->ops;
+  if (ops[i].total_ps != ops[j].total_ps) return ops[i].total_ps > ops[j].total_ps ? -1 : 1;
+  return i < j ? -1 : i > j;
+}
+
+Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most) {
+  Ids ids = {ARENA_ARRAY(arena, uint32_t, metrics->n_ops), 0};
+  for (uint32_t op = 0; op < metrics->n_ops; op++) {
+    if (metrics->ops[op].total_ps > 0) ids.at[ids.n++] = op;
+  }
+  qsort_r(ids.at, ids.n, sizeof *ids.at, longer_first, (void *)metrics);
+  if (ids.n > most) ids.n = most;
+  return ids;
+}

@@ -1,0 +1,31 @@
+/* Metrics: what a run amounts to, folded from the ledger. Exposed communication is the time in which a chip has a collective in
+ * flight and its TensorCore does not compute (HTA's and ASTRA-sim's word). */
+#pragma once
+
+#include "sim/ledger/ledger.h"
+
+/* One instruction of the program over all its executions. */
+typedef struct {
+  uint32_t op;        /* index into the ledger's ops */
+  int64_t count;      /* executions on the chip that ran it most */
+  int64_t total_ps;   /* on the slowest chip */
+  int64_t exposed_ps; /* of a collective, on the slowest chip */
+  int64_t flops;      /* on the slowest chip */
+  int64_t wire_bytes; /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
+} OpMetric;
+
+typedef struct {
+  uint32_t slowest_chip; /* the one that ends last */
+  int64_t end_ps, compute_ps, communication_ps, exposed_ps; /* of the slowest chip; end of the whole run */
+  int64_t flops;         /* of the slowest chip */
+  OpMetric *ops;         /* one a ledger op, in its order */
+  uint32_t n_ops;
+} Metrics;
+
+/* `ledger` must be finished (sorted). The result lives in `arena`. */
+Metrics metrics_fold(Arena *arena, const Ledger *ledger);
+
+/* Model FLOP utilisation: flops a second of the run over the chip's peak. */
+double metrics_mfu(const Metrics *metrics, double peak_flops);
+/* Ops by time, longest first; `most` at the most. Gives indices into metrics->ops. */
+Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most);

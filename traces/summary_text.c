@@ -1,0 +1,96 @@
+/* The summary for people: what ran, on what, how long, what held it up, and the costliest ops; at most 25 lines. */
+#include "traces/human.h"
+#include "traces/summary.h"
+
+#include <inttypes.h>
+
+enum { COSTLIEST_SHOWN = 8, FILES_SHOWN = 3, LABEL_WIDTH = 14, NAME_WIDTH = 34 };
+
+static void label(StrBuf *buf, const char *text) {
+  buf_printf(buf, "%-*s", LABEL_WIDTH, text);
+}
+
+static double percent(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : 100.0 * (double)part / (double)whole;
+}
+
+static void time_line(StrBuf *buf, const char *text, int64_t ps, int64_t whole_ps, const char *note) {
+  label(buf, text);
+  human_time(buf, ps);
+  if (whole_ps > 0) buf_printf(buf, "  (%.0f %% of the step%s)", percent(ps, whole_ps), note);
+  buf_char(buf, '\n');
+}
+
+static void head_lines(StrBuf *buf, const RunInfo *info, const Ledger *ledger) {
+  label(buf, "program");
+  buf_printf(buf, "%.*s", STR_ARG(info->program));
+  buf_printf(buf, "  (numbers %.*s)\n", STR_ARG(info->numbers));
+  label(buf, "pod");
+  buf_printf(buf, "%.*s, %u chip%s\n", STR_ARG(info->pod), ledger->n_chips, ledger->n_chips == 1 ? "" : "s");
+  label(buf, "mesh");
+  for (uint32_t axis = 0; axis < info->mesh_sizes.n; axis++) {
+    buf_printf(buf, "%s%.*s=%" PRId64, axis == 0 ? "" : ", ", STR_ARG(info->mesh_names[axis]), info->mesh_sizes.at[axis]);
+  }
+  if (info->mesh_sizes.n == 0) buf_add(buf, STR("none"));
+  if (info->layout.n > 0) buf_printf(buf, "  (%.*s)", STR_ARG(info->layout));
+  buf_char(buf, '\n');
+}
+
+static void resource_lines(StrBuf *buf, const RunInfo *info, const Metrics *metrics) {
+  label(buf, "FLOPs, MFU");
+  human_flops(buf, metrics->flops);
+  buf_printf(buf, " a chip, %.1f %% of its peak\n", 100 * metrics_mfu(metrics, info->peak_flops));
+  label(buf, "HBM");
+  human_bytes(buf, info->hbm_peak_bytes);
+  buf_add(buf, STR(" at the peak of "));
+  human_bytes(buf, info->hbm_limit_bytes);
+  buf_printf(buf, "  (%.0f %%)\n", percent(info->hbm_peak_bytes, info->hbm_limit_bytes));
+}
+
+static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int64_t end_ps) {
+  size_t start = buf->n;
+  buf_printf(buf, "  %.*s", STR_ARG(op->name));
+  if (metric->count > 1) buf_printf(buf, " x%" PRId64, metric->count);
+  while (buf->n - start < NAME_WIDTH) buf_char(buf, ' ');
+  buf_char(buf, ' ');
+  start = buf->n;
+  human_time(buf, metric->total_ps);
+  while (buf->n - start < 10) buf_char(buf, ' ');
+  buf_printf(buf, "%3.0f %%  %.*s", percent(metric->total_ps, end_ps), STR_ARG(op->category));
+  if (op->collective.n > 0) {
+    buf_printf(buf, " over %.*s, ", STR_ARG(op->axes));
+    human_bytes(buf, op->bytes_payload);
+    buf_printf(buf, ": %.*s", STR_ARG(op->because));
+  } else if (op->bound.n > 0) {
+    buf_printf(buf, ", %.*s-bound", STR_ARG(op->bound));
+  }
+  if (op->source.n > 0) buf_printf(buf, "  %.*s", STR_ARG(op->source));
+  buf_char(buf, '\n');
+}
+
+static void file_lines(StrBuf *buf, const RunInfo *info) {
+  for (uint32_t i = 0; i < info->files.n && i < FILES_SHOWN; i++) {
+    label(buf, i == 0 ? "written" : "");
+    buf_printf(buf, "%.*s", STR_ARG(info->files.at[i]));
+    if (i + 1 == FILES_SHOWN && info->files.n > FILES_SHOWN) buf_printf(buf, " and %u more", info->files.n - FILES_SHOWN);
+    buf_char(buf, '\n');
+  }
+}
+
+Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const Metrics *metrics) {
+  StrBuf buf = {.arena = arena};
+  head_lines(&buf, info, ledger);
+  time_line(&buf, "step time", metrics->end_ps, 0, "");
+  time_line(&buf, "compute", metrics->compute_ps, metrics->end_ps, "");
+  time_line(&buf, "communication", metrics->communication_ps, metrics->end_ps, "");
+  time_line(&buf, "  exposed", metrics->exposed_ps, metrics->end_ps, ": no compute meanwhile");
+  resource_lines(&buf, info, metrics);
+  Ids costliest = metrics_costliest(arena, metrics, COSTLIEST_SHOWN);
+  if (costliest.n > 0) buf_add(&buf, STR("costliest ops\n"));
+  for (uint32_t i = 0; i < costliest.n; i++) {
+    const OpMetric *metric = &metrics->ops[costliest.at[i]];
+    op_line(&buf, &ledger->ops.at[metric->op], metric, metrics->end_ps);
+  }
+  file_lines(&buf, info);
+  return buf_str(&buf);
+}
