@@ -10,9 +10,7 @@ static const struct argp_option option_table[] = {
 #define FLAG(key, name, argument, field, kind, help) {name, key, argument, 0, help, 0},
 #include "sim/flags.def"
 #undef FLAG
-    {"help", '?', NULL, 0, "print this help", -1},
-    {"version", 'V', NULL, 0, "print the version", -1},
-    {0}};
+    {"help", '?', NULL, 0, "print this help", -1}, {"version", 'V', NULL, 0, "print the version", -1}, {0}};
 
 static const char *const command_names[] = {
 #define COMMAND(name, function, arguments, help) name,
@@ -29,8 +27,10 @@ static const char about_text[] =
 #define COMMAND(name, function, arguments, help) "  " name " " arguments "\n      " help "\n"
 #include "sim/commands.def"
 #undef COMMAND
-    "\nPROGRAM is HLO text as jax.jit(f).lower(...).as_text(dialect=\"hlo\") prints it; .gz and - (standard input) are read too.\n"
-    "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not supported or malformed, 4 does not fit in memory, "
+    "\nPROGRAM is HLO text as jax.jit(f).lower(...).as_text(dialect=\"hlo\") prints it; .gz and - (standard "
+    "input) are read too.\n"
+    "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not supported or malformed, 4 "
+    "does not fit in memory, "
     "5 deadlock or race.";
 
 typedef struct {
@@ -62,28 +62,33 @@ static bool one_of(const char *text, const char *choices) {
 static Status set_number(Parse *parse, const char *flag, const char *text, bool *has, int64_t *number) {
   *has = true;
   if (str_to_int(str_of(text), number) && *number >= 0) return STATUS_OK;
-  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes a number from 0, not '%s'", flag, text);
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes a number from 0, not '%s'", flag,
+                   text);
 }
 
-static Status set_choice(Parse *parse, const char *flag, const char *choices, const char *text, const char **field) {
+static Status set_choice(Parse *parse, const char *flag, const char *choices, const char *text,
+                         const char **field) {
   *field = text;
   if (one_of(text, choices)) return STATUS_OK;
   return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes %s, not '%s'", flag, choices, text);
 }
 
 #define SET_SWITCH(name, argument, field) parse->options->field = true
-#define SET_TEXT(name, argument, field) parse->options->field = text
-#define SET_LIST(name, argument, field) append(parse, &parse->options->field, text)
+#define SET_TEXT(name, argument, field)   parse->options->field = text
+#define SET_LIST(name, argument, field)   append(parse, &parse->options->field, text)
 #define SET_NUMBER(name, argument, field)                                                                    \
   parse->status = set_number(parse, name, text, &parse->options->has_##field, &parse->options->field)
-#define SET_CHOICE(name, argument, field) parse->status = set_choice(parse, name, argument, text, &parse->options->field)
+#define SET_CHOICE(name, argument, field)                                                                    \
+  parse->status = set_choice(parse, name, argument, text, &parse->options->field)
 
 static error_t take(int key, char *text, struct argp_state *state) {
   Parse *parse = state->input;
   if (parse->status != STATUS_OK) return 0;
   switch (key) {
 #define FLAG(key, name, argument, field, kind, help)                                                         \
-  case key: SET_##kind(name, argument, field); return 0;
+  case key:                                                                                                  \
+    SET_##kind(name, argument, field);                                                                       \
+    return 0;
 #include "sim/flags.def"
 #undef FLAG
   case '?':
@@ -96,7 +101,8 @@ static error_t take(int key, char *text, struct argp_state *state) {
     return 0;
   case ARGP_KEY_ARG:
     if (parse->n_arguments == ARGUMENTS_MOST) {
-      parse->status = diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help", "one argument too many: '%s'", text);
+      parse->status = diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help",
+                                "one argument too many: '%s'", text);
     } else {
       parse->arguments[parse->n_arguments++] = text;
     }
@@ -106,8 +112,9 @@ static error_t take(int key, char *text, struct argp_state *state) {
 }
 
 static Status wrong_count(Parse *parse, const char *command, const char *wanted) {
-  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help", "`podsim %s` takes %s, not %u argument%s", command,
-                   wanted, parse->n_arguments, parse->n_arguments == 1 ? "" : "s");
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help",
+                   "`podsim %s` takes %s, not %u argument%s", command, wanted, parse->n_arguments,
+                   parse->n_arguments == 1 ? "" : "s");
 }
 
 /* Hands the arguments to the fields that the command's own row names: CONFIG, PROGRAM, [PROGRAM], OP. */
@@ -132,7 +139,8 @@ static Status place_arguments(Parse *parse, const char *command, const char *wan
 
 static Status choose_command(Parse *parse) {
   if (parse->n_arguments == 0) {
-    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "podsim configs/v5e_4x2.ini program.hlo; see podsim --help",
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE,
+                     "podsim configs/v5e_4x2.ini program.hlo; see podsim --help",
                      "a config and a program are needed");
   }
   const char *first = parse->arguments[0];
@@ -146,8 +154,10 @@ static Status choose_command(Parse *parse) {
   bool looks_like_path = strpbrk(first, "./") != NULL;
   if (!looks_like_path) {
     const char *near = str_nearest(str_of(first), command_names, COMMANDS);
-    Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean `podsim %s`?", near);
-    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "'%s' is neither a command nor a config file", first);
+    Str hint =
+        near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean `podsim %s`?", near);
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at,
+                     "'%s' is neither a command nor a config file", first);
   }
   return place_arguments(parse, "run", "CONFIG PROGRAM");
 }
@@ -163,7 +173,8 @@ static Status unknown_flag(Parse *parse, char **argv, int at) {
   Str name = str_sub(str_of(flag), 0, str_find(str_of(flag), '='));
   const char *near = str_nearest(name, names, sizeof names / sizeof names[0]);
   Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean %s?", near);
-  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "unknown flag, or a flag without its value: '%.*s'", STR_ARG(name));
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at,
+                   "unknown flag, or a flag without its value: '%.*s'", STR_ARG(name));
 }
 
 Status options_parse(Arena *arena, int argc, char **argv, Options *options, bool *done, Diag *diag) {

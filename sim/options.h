@@ -1,4 +1,5 @@
-/* The command line, parsed: what main.c reads from argv and every command works on. The tables are flags.def and commands.def. */
+/* The command line, parsed: what main.c reads from argv and every command works on. The tables are flags.def
+ * and commands.def. */
 #pragma once
 
 #include "sim/base/diag.h"
@@ -13,10 +14,12 @@ typedef struct {
   const char *command; /* of commands.def */
   const char *config_path, *program_path, *op_name;
 #define FLAG_FIELD_SWITCH(field) bool field;
-#define FLAG_FIELD_TEXT(field) const char *field;
-#define FLAG_FIELD_LIST(field) TextList field;
-#define FLAG_FIELD_NUMBER(field) bool has_##field; int64_t field;
-#define FLAG_FIELD_CHOICE(field) const char *field;
+#define FLAG_FIELD_TEXT(field)   const char *field;
+#define FLAG_FIELD_LIST(field)   TextList field;
+#define FLAG_FIELD_NUMBER(field)                                                                             \
+  bool has_##field;                                                                                          \
+  int64_t field;
+#define FLAG_FIELD_CHOICE(field)                     const char *field;
 #define FLAG(key, name, argument, field, kind, help) FLAG_FIELD_##kind(field)
 #include "sim/flags.def"
 #undef FLAG

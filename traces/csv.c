@@ -61,7 +61,8 @@ static void add_row(StrBuf *line, const Str *row, uint32_t columns) {
   buf_char(line, '\n');
 }
 
-Status table_csv_write(const char *path, const Str *header, const Str *rows, uint32_t columns, uint32_t n_rows, Diag *diag) {
+Status table_csv_write(const char *path, const Str *header, const Str *rows, uint32_t columns,
+                       uint32_t n_rows, Diag *diag) {
   Arena *arena = arena_new();
   StrBuf text = {.arena = arena};
   add_row(&text, header, columns);

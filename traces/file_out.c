@@ -27,7 +27,8 @@ Status file_out_open(const char *path, FileOut **out, Diag *diag) {
   bool compressed = n > 3 && strcmp(path + n - 3, ".gz") == 0;
   file->file = gzopen(file->partial, compressed ? "wb6" : "wbT");
   if (file->file == NULL) {
-    Status status = diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot write %s: %s", path, strerror(errno));
+    Status status =
+        diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot write %s: %s", path, strerror(errno));
     arena_free(arena);
     return status;
   }
@@ -82,7 +83,8 @@ Status folder_make(const char *path, Diag *diag) {
   }
   made = made && (mkdir(name, 0777) == 0 || errno == EEXIST);
   Status status = made ? STATUS_OK
-                       : diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make the folder %s: %s", path, strerror(errno));
+                       : diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make the folder %s: %s", path,
+                                   strerror(errno));
   arena_free(arena);
   return status;
 }

@@ -1,5 +1,5 @@
-/* Output files that appear under their name only when whole: written beside it, renamed at the end. A name that ends with .gz is
- * compressed. */
+/* Output files that appear under their name only when whole: written beside it, renamed at the end. A name
+ * that ends with .gz is compressed. */
 #pragma once
 
 #include "sim/base/diag.h"

@@ -7,14 +7,18 @@ static void scaled(StrBuf *buf, double value, double step, const char *const *un
     value /= step;
     unit++;
   }
-  int decimals = value >= 99.95 || (unit == 0 && value == (double)(int64_t)value) ? 0 : value >= 9.995 ? 1 : 2;
+  int decimals = value >= 99.95 || (unit == 0 && value == (double)(int64_t)value) ? 0
+                 : value >= 9.995                                                 ? 1
+                                                                                  : 2;
   buf_printf(buf, "%.*f %s", decimals, value, units[unit]);
 }
 
 void human_time(StrBuf *buf, int64_t ps) {
   static const char *const units[] = {"ps", "ns", "us", "ms", "s"};
-  if (ps == 0) buf_add(buf, STR("0 s"));
-  else scaled(buf, (double)ps, 1000, units, 5);
+  if (ps == 0)
+    buf_add(buf, STR("0 s"));
+  else
+    scaled(buf, (double)ps, 1000, units, 5);
 }
 
 void human_bytes(StrBuf *buf, int64_t bytes) {

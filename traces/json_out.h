@@ -1,4 +1,5 @@
-/* JSON into a file through yajl, streaming. Numbers are printed shortest, so that they read back to the same value. */
+/* JSON into a file through yajl, streaming. Numbers are printed shortest, so that they read back to the same
+ * value. */
 #pragma once
 
 #include "traces/file_out.h"

@@ -30,8 +30,10 @@ static int64_t uncovered(Span span, const Spans *spans) {
   uint32_t low = 0, high = spans->n;
   while (low < high) {
     uint32_t middle = (low + high) / 2;
-    if (spans->at[middle].stop <= span.start) low = middle + 1;
-    else high = middle;
+    if (spans->at[middle].stop <= span.start)
+      low = middle + 1;
+    else
+      high = middle;
   }
   int64_t rest = span.stop - span.start;
   for (uint32_t i = low; i < spans->n && spans->at[i].start < span.stop; i++) {
@@ -105,7 +107,8 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   }
   metrics.compute_ps = spans_length(&compute);
   metrics.communication_ps = spans_length(&communication);
-  for (uint32_t i = 0; i < communication.n; i++) metrics.exposed_ps += uncovered(communication.at[i], &compute);
+  for (uint32_t i = 0; i < communication.n; i++)
+    metrics.exposed_ps += uncovered(communication.at[i], &compute);
   count_executions(arena, ledger, metrics.ops);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
   fold_chip(ledger, &metrics, &compute);

@@ -1,5 +1,5 @@
-/* Metrics: what a run amounts to, folded from the ledger. Exposed communication is the time in which a chip has a collective in
- * flight and its TensorCore does not compute (HTA's and ASTRA-sim's word). */
+/* Metrics: what a run amounts to, folded from the ledger. Exposed communication is the time in which a chip
+ * has a collective in flight and its TensorCore does not compute (HTA's and ASTRA-sim's word). */
 #pragma once
 
 #include "sim/ledger/ledger.h"
@@ -15,10 +15,10 @@ typedef struct {
 } OpMetric;
 
 typedef struct {
-  uint32_t slowest_chip; /* the one that ends last */
+  uint32_t slowest_chip;                                    /* the one that ends last */
   int64_t end_ps, compute_ps, communication_ps, exposed_ps; /* of the slowest chip; end of the whole run */
-  int64_t flops;         /* of the slowest chip */
-  OpMetric *ops;         /* one a ledger op, in its order */
+  int64_t flops;                                            /* of the slowest chip */
+  OpMetric *ops;                                            /* one a ledger op, in its order */
   uint32_t n_ops;
 } Metrics;
 

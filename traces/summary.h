@@ -1,5 +1,5 @@
-/* The summary of a run: summary.json for machines, at most 25 lines for people. Both are folds over ledger and metrics, with what
- * the pipeline knows beside them. */
+/* The summary of a run: summary.json for machines, at most 25 lines for people. Both are folds over ledger
+ * and metrics, with what the pipeline knows beside them. */
 #pragma once
 
 #include "traces/file_out.h"
@@ -24,6 +24,7 @@ typedef struct {
   Vec(Str) files; /* written so far */
 } RunInfo;
 
-Status summary_json_write(const RunInfo *info, const Ledger *ledger, const Metrics *metrics, const char *path, Diag *diag);
+Status summary_json_write(const RunInfo *info, const Ledger *ledger, const Metrics *metrics, const char *path,
+                          Diag *diag);
 /* For the terminal; lives in `arena`. */
 Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const Metrics *metrics);

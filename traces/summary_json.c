@@ -98,7 +98,8 @@ static void put_summary(JsonOut *json, const RunInfo *info, const Ledger *ledger
   json_object_end(json);
 }
 
-Status summary_json_write(const RunInfo *info, const Ledger *ledger, const Metrics *metrics, const char *path, Diag *diag) {
+Status summary_json_write(const RunInfo *info, const Ledger *ledger, const Metrics *metrics, const char *path,
+                          Diag *diag) {
   FileOut *out;
   TRY(file_out_open(path, &out, diag));
   JsonOut *json = json_out_new(out, true);

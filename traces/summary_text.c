@@ -1,4 +1,5 @@
-/* The summary for people: what ran, on what, how long, what held it up, and the costliest ops; at most 25 lines. */
+/* The summary for people: what ran, on what, how long, what held it up, and the costliest ops; at most 25
+ * lines. */
 #include "traces/human.h"
 #include "traces/summary.h"
 
@@ -29,7 +30,8 @@ static void head_lines(StrBuf *buf, const RunInfo *info, const Ledger *ledger) {
   buf_printf(buf, "%.*s, %u chip%s\n", STR_ARG(info->pod), ledger->n_chips, ledger->n_chips == 1 ? "" : "s");
   label(buf, "mesh");
   for (uint32_t axis = 0; axis < info->mesh_sizes.n; axis++) {
-    buf_printf(buf, "%s%.*s=%" PRId64, axis == 0 ? "" : ", ", STR_ARG(info->mesh_names[axis]), info->mesh_sizes.at[axis]);
+    buf_printf(buf, "%s%.*s=%" PRId64, axis == 0 ? "" : ", ", STR_ARG(info->mesh_names[axis]),
+               info->mesh_sizes.at[axis]);
   }
   if (info->mesh_sizes.n == 0) buf_add(buf, STR("none"));
   if (info->layout.n > 0) buf_printf(buf, "  (%.*s)", STR_ARG(info->layout));
@@ -72,7 +74,8 @@ static void file_lines(StrBuf *buf, const RunInfo *info) {
   for (uint32_t i = 0; i < info->files.n && i < FILES_SHOWN; i++) {
     label(buf, i == 0 ? "written" : "");
     buf_printf(buf, "%.*s", STR_ARG(info->files.at[i]));
-    if (i + 1 == FILES_SHOWN && info->files.n > FILES_SHOWN) buf_printf(buf, " and %u more", info->files.n - FILES_SHOWN);
+    if (i + 1 == FILES_SHOWN && info->files.n > FILES_SHOWN)
+      buf_printf(buf, " and %u more", info->files.n - FILES_SHOWN);
     buf_char(buf, '\n');
   }
 }
