@@ -1,0 +1,8 @@
+/* What a run writes and prints: the files of -o and its kin, and the summary on stdout. Without them nothing is written. */
+#pragma once
+
+#include "sim/pipeline.h"
+
+Status outputs_write(Pipeline *pipeline, Diag *diag);
+/* Fills pipeline->info from the pod, the partitioned program and the schedule. */
+void outputs_describe(Pipeline *pipeline);

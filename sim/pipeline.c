@@ -1,0 +1,122 @@
+/* podsim in one picture: read → flatten → propagate → partition → schedule → simulate → write. Each function here is one stage, or
+ * the glue of one; what a stage does is in its folder. */
+#include "sim/pipeline.h"
+
+#include "sim/annotate.h"
+#include "sim/eval/interpret.h"
+#include "sim/eval/npy.h"
+#include "sim/ir/flatten.h"
+#include "sim/ir/print.h"
+#include "sim/ir/verify.h"
+#include "sim/outputs.h"
+#include "sim/read/program.h"
+#include "sim/settings.h"
+#include "sim/values.h"
+
+#include <stdio.h>
+#include <string.h>
+
+Pipeline pipeline_new(const Options *options) {
+  return (Pipeline){.arena = arena_new(), .options = options};
+}
+
+Status pipeline_run(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  TRY(pipeline_schedule(pipeline, diag));
+  TRY(pipeline_simulate(pipeline, diag));
+  return outputs_write(pipeline, diag);
+}
+
+Status pipeline_read_pod(Pipeline *pipeline, Diag *diag) {
+  const Options *options = pipeline->options;
+  return config_read(pipeline->arena, options->config_path, options->sets.at, options->sets.n, &pipeline->config, diag);
+}
+
+Status pipeline_read_program(Pipeline *pipeline, Diag *diag) {
+  const ReadLimits *limits = &read_limits_default;
+  TRY(source_read(pipeline->arena, pipeline->options->program_path, limits, &pipeline->source, diag));
+  TRY(program_read(pipeline->source, limits, &pipeline->module, diag));
+  return module_verify(pipeline->module, diag);
+}
+
+/* The program of one device: made by the partitioner, or the program itself where it came partitioned. */
+Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
+  const Pod *pod = &pipeline->config->pod;
+  ShardOptions settings;
+  TRY(shard_settings(pipeline->arena, pipeline->options, pod->n_chips, &settings, diag));
+  if (module_is_partitioned(pipeline->module)) {
+    TRY(partitioned_adopt(pipeline->module, &settings, &pipeline->partitioned, diag));
+  } else {
+    TRY(module_flatten(pipeline->module, &pipeline->flat, diag));
+    TRY(module_propagate(pipeline->flat, &settings, &pipeline->shardings, diag));
+    TRY(module_partition(pipeline->flat, pipeline->shardings, &pipeline->partitioned, diag));
+  }
+  return mesh_fits_pod(pipeline->partitioned, pod, diag);
+}
+
+Status pipeline_schedule(Pipeline *pipeline, Diag *diag) {
+  TRY(module_schedule(pipeline->partitioned->module, &pipeline->config->pod, &pipeline->schedule, diag));
+  if (pipeline->options->allow_oom) return STATUS_OK;
+  return program_fits_hbm(pipeline, diag);
+}
+
+/* Gives every parameter its values: from the files of -i, else drawn from the seed. */
+static Status read_inputs(Pipeline *pipeline, Diag *diag) {
+  const Partitioned *partitioned = pipeline->partitioned;
+  const Options *options = pipeline->options;
+  uint32_t n = partitioned->n_params;
+  pipeline->n_inputs = n;
+  pipeline->inputs = ARENA_ARRAY(pipeline->arena, Tensor *, n);
+  if (options->inputs.n > 0) {
+    return inputs_read(options->inputs.at, options->inputs.n, parameter_names(pipeline->arena, pipeline), partitioned->global_params,
+                       n, pipeline->inputs, diag);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    pipeline->inputs[i] = tensor_random(partitioned->global_params[i], (uint64_t)options->seed, i);
+  }
+  return STATUS_OK;
+}
+
+/* Runs the schedule on the pod: events into the ledger, outputs back as whole arrays. */
+Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
+  const Pod *pod = &pipeline->config->pod;
+  TRY(decide_numbers(pipeline, diag));
+  if (pipeline->numbers) TRY(read_inputs(pipeline, diag));
+  RunOptions run;
+  TRY(run_settings(pipeline->arena, pipeline->options, &run, diag));
+  Values *values;
+  TRY(values_new(pipeline->partitioned, pipeline->inputs, &values, diag));
+  run.values = values_ops(values);
+  pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
+  RunResult result = {0};
+  Status status = schedule_run(pod, pipeline->schedule, &run, pipeline->ledger, &result, diag);
+  if (status == STATUS_OK && pipeline->numbers) {
+    status = values_outputs(values, result.outputs, pipeline->arena, &pipeline->outputs, &pipeline->n_outputs, diag);
+  }
+  values_free(values);
+  TRY(status);
+  ledger_finish(pipeline->ledger);
+  ledger_annotate(pipeline->ledger, pipeline->partitioned);
+  pipeline->metrics = metrics_fold(pipeline->arena, pipeline->ledger);
+  return STATUS_OK;
+}
+
+static void release_all(Tensor **tensors, uint32_t n) {
+  for (uint32_t i = 0; tensors != NULL && i < n; i++) {
+    if (tensors[i] != NULL) tensor_release(tensors[i]);
+  }
+}
+
+void pipeline_free(Pipeline *pipeline) {
+  release_all(pipeline->inputs, pipeline->n_inputs);
+  release_all(pipeline->outputs, pipeline->n_outputs);
+  if (pipeline->ledger != NULL) ledger_free(pipeline->ledger);
+  if (pipeline->schedule != NULL) schedule_free(pipeline->schedule);
+  if (pipeline->partitioned != NULL) partitioned_free(pipeline->partitioned);
+  if (pipeline->shardings != NULL) shardings_free(pipeline->shardings);
+  if (pipeline->flat != NULL) module_free(pipeline->flat);
+  if (pipeline->module != NULL) module_free(pipeline->module);
+  arena_free(pipeline->arena);
+}

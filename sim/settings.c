@@ -1,0 +1,141 @@
+/* Settings: each flag's text is read here, in one place, with an error that shows how it is written. */
+#include "sim/settings.h"
+
+#include "sim/eval/evaluate.h"
+
+#include <inttypes.h>
+
+/* `NAME=REST`; false where there is no name. */
+static bool split_assignment(const char *text, Str *name, Str *rest) {
+  Str whole = str_of(text);
+  size_t equals = str_find(whole, '=');
+  *name = str_trim(str_sub(whole, 0, equals));
+  *rest = str_trim(str_sub(whole, equals + 1, whole.n));
+  return equals < whole.n && name->n > 0;
+}
+
+Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, ShardOptions *settings, Diag *diag) {
+  *settings = (ShardOptions){.n_devices = n_chips};
+  if (options->mesh != NULL) TRY(mesh_parse(arena, str_of(options->mesh), &settings->mesh, diag));
+  SpecOverride *specs = ARENA_ARRAY(arena, SpecOverride, options->specs.n);
+  for (uint32_t i = 0; i < options->specs.n; i++) {
+    if (!split_assignment(options->specs.at[i], &specs[i].name, &specs[i].spec)) {
+      return diag_fail(diag, STATUS_USAGE, NOWHERE, "for example --spec 'arg0=P(\"data\", None)'", "--spec '%s' names no value",
+                       options->specs.at[i]);
+    }
+  }
+  settings->specs = specs;
+  settings->n_specs = options->specs.n;
+  return STATUS_OK;
+}
+
+static Status named_numbers(Arena *arena, const char *flag, const TextList *texts, const NamedNumber **numbers, Diag *diag) {
+  NamedNumber *list = ARENA_ARRAY(arena, NamedNumber, texts->n);
+  for (uint32_t i = 0; i < texts->n; i++) {
+    Str digits;
+    bool good = split_assignment(texts->at[i], &list[i].name, &digits) && str_to_int(digits, &list[i].number);
+    if (!good || list[i].number < 0) {
+      return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes NAME=NUMBER, not '%s'", flag, texts->at[i]);
+    }
+  }
+  *numbers = list;
+  return STATUS_OK;
+}
+
+static Status break_setting(const char *text, RunOptions *run, Diag *diag) {
+  Str whole = str_of(text);
+  int64_t nth = 0;
+  bool wait = str_starts(whole, "wait:"), dma = str_starts(whole, "dma:");
+  bool good = (wait || dma) && str_to_int(str_sub(whole, str_find(whole, ':') + 1, whole.n), &nth) && nth > 0;
+  if (!good) return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--break takes wait:N or dma:N with N from 1, not '%s'", text);
+  if (wait) run->break_wait = nth;
+  else run->break_dma = nth;
+  return STATUS_OK;
+}
+
+Status run_settings(Arena *arena, const Options *options, RunOptions *run, Diag *diag) {
+  *run = (RunOptions){.jitter = options->has_jitter, .jitter_seed = (uint64_t)options->jitter,
+                      .workers = (uint32_t)options->jobs};
+  TRY(named_numbers(arena, "trip", &options->trips, &run->trips, diag));
+  TRY(named_numbers(arena, "branch", &options->branches, &run->branches, diag));
+  run->n_trips = options->trips.n;
+  run->n_branches = options->branches.n;
+  for (uint32_t i = 0; i < options->breaks.n; i++) TRY(break_setting(options->breaks.at[i], run, diag));
+  return STATUS_OK;
+}
+
+/* The first instruction whose values podsim cannot compute, or NULL. */
+static const Instr *first_without_numbers(const Module *module) {
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
+      const Instr *instr = comp_instr(module, c, i);
+      if (!can_evaluate(instr)) return instr;
+    }
+  }
+  return NULL;
+}
+
+Status decide_numbers(Pipeline *pipeline, Diag *diag) {
+  Str wish = str_of(pipeline->options->numbers);
+  const Pod *pod = &pipeline->config->pod;
+  const Instr *unknown = first_without_numbers(pipeline->partitioned->module);
+  pipeline->numbers = !str_is(wish, "off");
+  if (unknown != NULL && str_is(wish, "on")) {
+    return diag_fail(diag, STATUS_INVALID, unknown->place, "--numbers off simulates its time", "podsim cannot compute the values of %s",
+                     op_text(unknown->op));
+  }
+  if (!str_is(wish, "auto")) return STATUS_OK;
+  double work = (double)pipeline->schedule->flops * pod->n_chips;
+  if (unknown != NULL) {
+    diag_note(diag, unknown->place, "only the time is simulated: podsim cannot compute the values of %s", op_text(unknown->op));
+    pipeline->numbers = false;
+  } else if (work > (double)pod->numbers_limit) {
+    diag_note(diag, NOWHERE, "only the time is simulated: the values take %.2g operations, above run.numbers_limit = %.2g; "
+              "--numbers on computes them", work, (double)pod->numbers_limit);
+    pipeline->numbers = false;
+  }
+  return STATUS_OK;
+}
+
+Status mesh_fits_pod(const Partitioned *partitioned, const Pod *pod, Diag *diag) {
+  uint32_t devices = partitioned->mesh == NULL ? 1 : partitioned->mesh->n_devices;
+  if (devices == pod->n_chips) return STATUS_OK;
+  return diag_fail(diag, STATUS_INVALID, NOWHERE, "use a config of as many chips, or another --mesh",
+                   "the program's mesh has %u devices, the pod %u chips", devices, pod->n_chips);
+}
+
+Status program_fits_hbm(const Pipeline *pipeline, Diag *diag) {
+  const Pod *pod = &pipeline->config->pod;
+  const Schedule *schedule = pipeline->schedule;
+  if (schedule->hbm_peak_bytes <= pod->hbm_usable_bytes) return STATUS_OK;
+  double GiB = 1 << 30;
+  return diag_fail(diag, STATUS_NO_FIT, NOWHERE, "shard the parameters over more axes, use more chips, or --allow-oom to go on",
+                   "the program needs %.2f GiB of HBM a chip (arguments %.2f, outputs %.2f, temporaries %.2f), a chip has %.2f",
+                   (double)schedule->hbm_peak_bytes / GiB, (double)schedule->hbm_argument_bytes / GiB,
+                   (double)schedule->hbm_output_bytes / GiB, (double)schedule->hbm_temp_bytes / GiB,
+                   (double)pod->hbm_usable_bytes / GiB);
+}
+
+const Str *parameter_names(Arena *arena, const Pipeline *pipeline) {
+  const Comp *entry = module_entry(pipeline->partitioned->module);
+  Str *names = ARENA_ARRAY(arena, Str, entry->params.n);
+  for (uint32_t i = 0; i < entry->params.n; i++) names[i] = entry->instrs.at[entry->params.at[i]].name;
+  return names;
+}
+
+static bool carries_sharding(const Instr *instr, bool is_root) {
+  Str target = instr_custom_call_target(instr);
+  if (str_is(target, "Sharding") || str_is(target, "SPMDFullToShardShape") || str_starts(target, "xla.sdy.")) return true;
+  return instr->op != OP_PARAMETER && !is_root && instr_sharding(instr) != NULL;
+}
+
+bool module_is_partitioned(const Module *module) {
+  if (module->num_partitions <= 1 || keys_get(module->frontend, "xla.sdy.meshes").n > 0) return false;
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    const Comp *comp = module_comp(module, c);
+    for (uint32_t i = 0; i < comp->instrs.n; i++) {
+      if (carries_sharding(&comp->instrs.at[i], i == comp->root)) return false;
+    }
+  }
+  return true;
+}
