@@ -1,0 +1,66 @@
+/* The commands that are the pipeline up to a stage, and a print of what it made. */
+#include "sim/check.h"
+#include "sim/command.h"
+#include "sim/ir/print.h"
+#include "sim/outputs.h"
+#include "sim/pipeline.h"
+
+#include <stdio.h>
+
+static void put(Str text) {
+  fwrite(text.at, 1, text.n, stdout);
+}
+
+static Status run_and_report(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_run(pipeline, diag));
+  put(summary_text(pipeline->arena, &pipeline->info, pipeline->ledger, &pipeline->metrics));
+  return pipeline->options->check ? check_numbers(pipeline, diag) : STATUS_OK;
+}
+
+Status command_run(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = run_and_report(&pipeline, diag);
+  pipeline_free(&pipeline);
+  return status;
+}
+
+Status command_print(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = pipeline_read_program(&pipeline, diag);
+  if (status == STATUS_OK) put(module_print(pipeline.arena, pipeline.module));
+  pipeline_free(&pipeline);
+  return status;
+}
+
+static Status print_partitioned(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  put(module_print(pipeline->arena, pipeline->partitioned->module));
+  return STATUS_OK;
+}
+
+Status command_partition(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = print_partitioned(&pipeline, diag);
+  pipeline_free(&pipeline);
+  return status;
+}
+
+static void put_entry(const ConfigEntry *entry) {
+  printf("%-24.*s %-16.*s %-12.*s %.*s", STR_ARG(entry->key), STR_ARG(entry->value), STR_ARG(entry->origin),
+         STR_ARG(entry->meaning));
+  if (entry->source.n > 0) printf(" (%.*s)", STR_ARG(entry->source));
+  putchar('\n');
+}
+
+Status command_config(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = pipeline_read_pod(&pipeline, diag);
+  if (status == STATUS_OK) {
+    printf("%-24s %-16s %-12s %s\n", "key", "value", "origin", "meaning (source)");
+    for (uint32_t i = 0; i < pipeline.config->entries.n; i++) put_entry(&pipeline.config->entries.at[i]);
+  }
+  pipeline_free(&pipeline);
+  return status;
+}

@@ -1,0 +1,223 @@
+/* `podsim sweep`: the program on every factoring of the pod's chips over its mesh axes. Each point is a process of its own, since
+ * SimGrid starts once a process; its result comes back through a pipe. The table is ranked by step time; --csv writes it too. */
+#include "sim/command.h"
+#include "sim/pipeline.h"
+#include "traces/csv.h"
+#include "traces/human.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { REASON_BYTES = 240, POINTS_MOST = 4096 };
+
+/* What a point's process sends back. */
+typedef struct {
+  Status status;
+  int64_t time_ps, compute_ps, communication_ps, exposed_ps, hbm_peak_bytes;
+  double mfu;
+  bool fits;
+  char reason[REASON_BYTES]; /* of a failure, one line */
+} Outcome;
+
+typedef struct {
+  Str mesh; /* data=4,model=2 */
+  Outcome outcome;
+  int pipe; /* where the outcome comes from */
+  pid_t child;
+} Point;
+
+typedef Vec(Point) Points;
+
+/* Every ordered factoring of `chips` over the axes from `axis` on. */
+static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_t chips, Str so_far, Points *points) {
+  for (int64_t size = 1; size <= chips && points->n < POINTS_MOST; size++) {
+    bool last = axis + 1 == axes->n_axes;
+    if (chips % size != 0 || (last && size != chips)) continue;
+    Str mesh = str_printf(arena, "%.*s%s%.*s=%lld", STR_ARG(so_far), axis == 0 ? "" : ",", STR_ARG(axes->axes[axis].name),
+                          (long long)size);
+    if (last) VEC_PUSH(arena, points, (Point){.mesh = mesh, .pipe = -1});
+    else add_factorings(arena, axes, axis + 1, chips / size, mesh, points);
+  }
+}
+
+static void describe_failure(const Diag *diag, Outcome *outcome) {
+  Str error = diag_error_text(diag);
+  error = str_sub(error, 0, str_find(error, '\n'));
+  size_t n = error.n < REASON_BYTES - 1 ? error.n : REASON_BYTES - 1;
+  if (n > 0) memcpy(outcome->reason, error.at, n);
+}
+
+static Status simulate(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  TRY(pipeline_schedule(pipeline, diag));
+  return pipeline_simulate(pipeline, diag);
+}
+
+static Outcome run_point(const Options *options, Str mesh) {
+  Options own = *options;
+  own.mesh = mesh.at;
+  own.allow_oom = true;
+  if (strcmp(own.numbers, "on") != 0) own.numbers = "off";
+  Pipeline pipeline = pipeline_new(&own);
+  Diag *diag = diag_new();
+  Outcome outcome = {.status = simulate(&pipeline, diag)};
+  if (outcome.status == STATUS_OK) {
+    const Metrics *metrics = &pipeline.metrics;
+    const Pod *pod = &pipeline.config->pod;
+    outcome.time_ps = metrics->end_ps;
+    outcome.compute_ps = metrics->compute_ps;
+    outcome.communication_ps = metrics->communication_ps;
+    outcome.exposed_ps = metrics->exposed_ps;
+    outcome.mfu = metrics_mfu(metrics, pod->peak_flops);
+    outcome.hbm_peak_bytes = pipeline.schedule->hbm_peak_bytes;
+    outcome.fits = outcome.hbm_peak_bytes <= pod->hbm_usable_bytes;
+  } else {
+    describe_failure(diag, &outcome);
+  }
+  diag_free(diag);
+  pipeline_free(&pipeline);
+  return outcome;
+}
+
+static Status start_point(const Options *options, Point *point, Diag *diag) {
+  int ends[2];
+  if (pipe(ends) != 0) return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
+  fflush(NULL);
+  point->child = fork();
+  if (point->child < 0) return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
+  if (point->child == 0) {
+    close(ends[0]);
+    Outcome outcome = run_point(options, point->mesh);
+    ssize_t sent = write(ends[1], &outcome, sizeof outcome);
+    _exit(sent == (ssize_t)sizeof outcome ? 0 : 1);
+  }
+  close(ends[1]);
+  point->pipe = ends[0];
+  return STATUS_OK;
+}
+
+static void finish_point(Point *point) {
+  ssize_t got = read(point->pipe, &point->outcome, sizeof point->outcome);
+  close(point->pipe);
+  waitpid(point->child, NULL, 0);
+  if (got == (ssize_t)sizeof point->outcome) return;
+  point->outcome = (Outcome){.status = STATUS_FAILED, .reason = "its process ended early"};
+}
+
+/* Keeps `jobs` processes at work, in order. */
+static Status run_points(const Options *options, Points *points, Diag *diag) {
+  long processors = sysconf(_SC_NPROCESSORS_ONLN);
+  uint32_t jobs = options->jobs > 0 ? (uint32_t)options->jobs : processors > 0 ? (uint32_t)processors : 1;
+  uint32_t started = 0;
+  for (uint32_t done = 0; done < points->n; done++) {
+    for (; started < points->n && started < done + jobs; started++) TRY(start_point(options, &points->at[started], diag));
+    finish_point(&points->at[done]);
+  }
+  return STATUS_OK;
+}
+
+static int faster_first(const void *a, const void *b) {
+  const Point *p = a, *q = b;
+  if (p->outcome.status != q->outcome.status) return p->outcome.status < q->outcome.status ? -1 : 1;
+  if (p->outcome.fits != q->outcome.fits) return p->outcome.fits ? -1 : 1;
+  if (p->outcome.time_ps != q->outcome.time_ps) return p->outcome.time_ps < q->outcome.time_ps ? -1 : 1;
+  return str_cmp(p->mesh, q->mesh);
+}
+
+static const char *const columns[] = {"mesh", "time_seconds", "compute_seconds", "communication_seconds",
+                                      "exposed_communication_seconds", "mfu", "hbm_peak_bytes", "fits", "error"};
+enum { COLUMNS = sizeof columns / sizeof columns[0] };
+
+static void csv_row(Arena *arena, const Point *point, Str *row) {
+  const Outcome *outcome = &point->outcome;
+  row[0] = point->mesh;
+  for (uint32_t c = 1; c < COLUMNS; c++) row[c] = STR("");
+  row[COLUMNS - 1] = str_copy(arena, str_of(outcome->reason));
+  if (outcome->status != STATUS_OK) return;
+  const int64_t times[] = {outcome->time_ps, outcome->compute_ps, outcome->communication_ps, outcome->exposed_ps};
+  for (uint32_t t = 0; t < 4; t++) row[1 + t] = str_printf(arena, "%.12f", (double)times[t] * 1e-12);
+  row[5] = str_printf(arena, "%.6f", outcome->mfu);
+  row[6] = str_printf(arena, "%lld", (long long)outcome->hbm_peak_bytes);
+  row[7] = outcome->fits ? STR("yes") : STR("no");
+}
+
+static Status write_csv(Arena *arena, const Points *points, const char *path, Diag *diag) {
+  Str header[COLUMNS];
+  for (uint32_t c = 0; c < COLUMNS; c++) header[c] = str_of(columns[c]);
+  Str *rows = ARENA_ARRAY(arena, Str, (size_t)points->n * COLUMNS);
+  for (uint32_t i = 0; i < points->n; i++) csv_row(arena, &points->at[i], rows + (size_t)i * COLUMNS);
+  return table_csv_write(path, header, rows, COLUMNS, points->n, diag);
+}
+
+static void pad_to(StrBuf *buf, size_t start, size_t width) {
+  while (buf->n - start < width) buf_char(buf, ' ');
+}
+
+static void table_line(StrBuf *buf, const Point *point, int64_t best_ps) {
+  const Outcome *outcome = &point->outcome;
+  size_t start = buf->n;
+  buf_add(buf, point->mesh);
+  pad_to(buf, start, 28);
+  if (outcome->status != STATUS_OK) {
+    buf_printf(buf, " %s\n", outcome->reason);
+    return;
+  }
+  const int64_t times[] = {outcome->time_ps, outcome->compute_ps, outcome->exposed_ps};
+  for (uint32_t t = 0; t < 3; t++) {
+    start = buf->n;
+    buf_char(buf, ' ');
+    human_time(buf, times[t]);
+    pad_to(buf, start, 13);
+  }
+  buf_printf(buf, " %5.1f %%  ", outcome->mfu * 100);
+  start = buf->n;
+  human_bytes(buf, outcome->hbm_peak_bytes);
+  pad_to(buf, start, 10);
+  buf_printf(buf, "  %-4s  %.2fx\n", outcome->fits ? "yes" : "no",
+             best_ps == 0 ? 1 : (double)outcome->time_ps / (double)best_ps);
+}
+
+static void print_table(Arena *arena, const Points *points) {
+  StrBuf buf = {.arena = arena};
+  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %s\n", "mesh", "step time", "compute", "exposed comm", "MFU",
+             "HBM peak", "fits", "to best");
+  for (uint32_t i = 0; i < points->n; i++) table_line(&buf, &points->at[i], points->at[0].outcome.time_ps);
+  fwrite(buf.at, 1, buf.n, stdout);
+}
+
+static Status sweep(Pipeline *pipeline, Diag *diag) {
+  const Options *options = pipeline->options;
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  const Mesh **meshes, *axes = NULL;
+  uint32_t n_meshes;
+  TRY(meshes_of_module(pipeline->arena, pipeline->module, &meshes, &n_meshes, diag));
+  if (options->mesh != NULL) TRY(mesh_parse(pipeline->arena, str_of(options->mesh), &axes, diag));
+  else if (n_meshes > 0) axes = meshes[0];
+  if (axes == NULL || axes->n_axes == 0) {
+    return diag_fail(diag, STATUS_INVALID, NOWHERE, "name its axes with --mesh, e.g. --mesh data=4,model=2",
+                     "the program has no mesh axes to factor the chips over");
+  }
+  Points points = {0};
+  add_factorings(pipeline->arena, axes, 0, pipeline->config->pod.n_chips, STR(""), &points);
+  TRY(run_points(options, &points, diag));
+  qsort(points.at, points.n, sizeof *points.at, faster_first);
+  print_table(pipeline->arena, &points);
+  if (options->csv_path != NULL) TRY(write_csv(pipeline->arena, &points, options->csv_path, diag));
+  if (points.at[0].outcome.status == STATUS_OK) return STATUS_OK;
+  return diag_fail(diag, points.at[0].outcome.status, NOWHERE, NULL, "no mesh could be simulated; the first: %s",
+                   points.at[0].outcome.reason);
+}
+
+Status command_sweep(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = sweep(&pipeline, diag);
+  pipeline_free(&pipeline);
+  return status;
+}
