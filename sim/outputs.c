@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-static Str pod_text(Arena *arena, const Pod *pod) {
+Str pod_text(Arena *arena, const Pod *pod) {
   StrBuf buf = {.arena = arena};
   buf_add(&buf, pod->generation);
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {

@@ -6,3 +6,5 @@
 Status outputs_write(Pipeline *pipeline, Diag *diag);
 /* Fills pipeline->info from the pod, the partitioned program and the schedule. */
 void outputs_describe(Pipeline *pipeline);
+/* `v5e 4x2`. */
+Str pod_text(Arena *arena, const Pod *pod);

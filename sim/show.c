@@ -1,0 +1,158 @@
+/* `podsim show`: what sharding made of a program, without running it: mesh and how it lies, every value's sharding and local
+ * shape, why each collective is there, and memory. */
+#include "sim/annotate.h"
+#include "sim/command.h"
+#include "sim/outputs.h"
+#include "sim/pipeline.h"
+#include "traces/human.h"
+
+#include <stdio.h>
+
+enum { NAME_WIDTH = 26, SHAPE_WIDTH = 20, SPEC_WIDTH = 26 };
+
+static void pad(StrBuf *buf, size_t start, size_t width) {
+  do buf_char(buf, ' ');
+  while (buf->n - start < width);
+}
+
+static void add_column(StrBuf *buf, Str text, size_t width) {
+  size_t start = buf->n;
+  buf_add(buf, text);
+  pad(buf, start, width);
+}
+
+static Str plain_shape(Arena *arena, const Shape *shape) {
+  StrBuf buf = {.arena = arena};
+  shape_print(&buf, shape, false);
+  return buf_str(&buf);
+}
+
+/* name, global shape, spec, local shape and its bytes. */
+static void add_value(StrBuf *buf, Str name, const Shape *shape, const Sharding *sharding) {
+  Arena *arena = buf->arena;
+  const Shape *local = sharding == NULL ? shape : sharding_local_shape(arena, sharding, shape);
+  buf_add(buf, STR("  "));
+  add_column(buf, name, NAME_WIDTH);
+  add_column(buf, plain_shape(arena, shape), SHAPE_WIDTH);
+  add_column(buf, sharding == NULL ? STR("P()") : sharding_spec_text(arena, sharding), SPEC_WIDTH);
+  add_column(buf, plain_shape(arena, local), SHAPE_WIDTH);
+  human_bytes(buf, shape_bytes(local));
+}
+
+static void add_head(StrBuf *buf, const Pipeline *pipeline) {
+  const RunInfo *info = &pipeline->info;
+  buf_printf(buf, "program  %.*s\npod      %.*s\nmesh     ", STR_ARG(info->program), STR_ARG(info->pod));
+  const Mesh *mesh = pipeline->partitioned->mesh;
+  if (mesh == NULL) buf_add(buf, STR("none\n"));
+  else buf_printf(buf, "%.*s  (%.*s)\n", STR_ARG(mesh_text(buf->arena, mesh)), STR_ARG(info->layout));
+}
+
+static void add_ends(StrBuf *buf, const Pipeline *pipeline) {
+  const Partitioned *partitioned = pipeline->partitioned;
+  const Comp *entry = module_entry(partitioned->module);
+  buf_add(buf, STR("parameters                (global, spec, a chip's)\n"));
+  for (uint32_t i = 0; i < partitioned->n_params; i++) {
+    add_value(buf, entry->instrs.at[entry->params.at[i]].name, partitioned->global_params[i], partitioned->params[i]);
+    buf_char(buf, '\n');
+  }
+  buf_add(buf, STR("outputs\n"));
+  for (uint32_t i = 0; i < partitioned->n_outputs; i++) {
+    add_value(buf, str_printf(buf->arena, "out%u", i), partitioned->global_outputs[i], partitioned->outputs[i]);
+    buf_char(buf, '\n');
+  }
+}
+
+/* A value of the user's program whose sharding says something: an array of rank 1 or more that is not a constant's. */
+static bool worth_showing(const Instr *instr, const ValueSharding *value) {
+  return value->n == 1 && value->at[0] != NULL && shape_is_array(instr->shape) && instr->shape->rank > 0 &&
+         instr->op != OP_PARAMETER && instr->op != OP_CONSTANT && instr->op != OP_BROADCAST &&
+         instr->op != OP_GET_TUPLE_ELEMENT;
+}
+
+static void add_values(StrBuf *buf, const Pipeline *pipeline) {
+  if (pipeline->shardings == NULL) return;
+  buf_add(buf, STR("values\n"));
+  for (uint32_t c = 0; c < pipeline->flat->comps.n; c++) {
+    const Comp *comp = module_comp(pipeline->flat, c);
+    for (uint32_t i = 0; i < comp->instrs.n; i++) {
+      const ValueSharding *value = &pipeline->shardings->values[c][i];
+      if (!worth_showing(&comp->instrs.at[i], value)) continue;
+      add_value(buf, comp->instrs.at[i].name, comp->instrs.at[i].shape, value->at[0]);
+      uint32_t because = pipeline->shardings->because == NULL ? NO_ID : pipeline->shardings->because[c][i];
+      if (because != NO_ID && because != i) buf_printf(buf, "  from %.*s", STR_ARG(comp->instrs.at[because].name));
+      buf_char(buf, '\n');
+    }
+  }
+}
+
+static void add_collectives(StrBuf *buf, const Pipeline *pipeline) {
+  const Partitioned *partitioned = pipeline->partitioned;
+  buf_printf(buf, "collectives%s\n", partitioned->reasons.n == 0 ? ": none that the partitioner put in" : "");
+  for (uint32_t r = 0; r < partitioned->reasons.n; r++) {
+    const CollectiveReason *reason = &partitioned->reasons.at[r];
+    const Instr *instr = comp_instr(partitioned->module, reason->comp, reason->instr);
+    buf_add(buf, STR("  "));
+    add_column(buf, instr->name, NAME_WIDTH);
+    add_column(buf, plain_shape(buf->arena, instr->shape), SHAPE_WIDTH);
+    Str over = str_printf(buf->arena, "over %.*s", STR_ARG(collective_axes(buf->arena, partitioned, instr)));
+    add_column(buf, over, SPEC_WIDTH);
+    buf_printf(buf, "%.*s", STR_ARG(reason->because));
+    if (reason->origin.line > 0) buf_printf(buf, "  (%.*s:%u)", STR_ARG(reason->origin.file), reason->origin.line);
+    buf_char(buf, '\n');
+  }
+}
+
+static void add_memory(StrBuf *buf, const Pipeline *pipeline) {
+  const Schedule *schedule = pipeline->schedule;
+  const struct {
+    const char *name;
+    int64_t bytes;
+  } rows[] = {{"arguments", schedule->hbm_argument_bytes},
+              {"outputs", schedule->hbm_output_bytes},
+              {"temporaries", schedule->hbm_temp_bytes},
+              {"peak", schedule->hbm_peak_bytes},
+              {"limit", pipeline->config->pod.hbm_usable_bytes}};
+  buf_add(buf, STR("memory of a chip\n"));
+  for (uint32_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+    buf_add(buf, STR("  "));
+    add_column(buf, str_of(rows[i].name), NAME_WIDTH);
+    human_bytes(buf, rows[i].bytes);
+    buf_char(buf, '\n');
+  }
+}
+
+static Status show_pod(Pipeline *pipeline) {
+  const Pod *pod = &pipeline->config->pod;
+  StrBuf buf = {.arena = pipeline->arena};
+  buf_printf(&buf, "%.*s, %u chip%s\n", STR_ARG(pod_text(pipeline->arena, pod)), pod->n_chips, pod->n_chips == 1 ? "" : "s");
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    buf_printf(&buf, "  axis %c  %lld chips, %s\n", "xyz"[axis], (long long)pod->shape[axis],
+               pod->wrap[axis] ? "a ring" : "a line (no wraparound link)");
+  }
+  fwrite(buf.at, 1, buf.n, stdout);
+  return STATUS_OK;
+}
+
+static Status show(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  RETURN_IF(pipeline->options->program_path == NULL, show_pod(pipeline));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  TRY(module_schedule(pipeline->partitioned->module, &pipeline->config->pod, &pipeline->schedule, diag));
+  outputs_describe(pipeline);
+  StrBuf buf = {.arena = pipeline->arena};
+  add_head(&buf, pipeline);
+  add_ends(&buf, pipeline);
+  add_values(&buf, pipeline);
+  add_collectives(&buf, pipeline);
+  add_memory(&buf, pipeline);
+  fwrite(buf.at, 1, buf.n, stdout);
+  return STATUS_OK;
+}
+
+Status command_show(const Options *options, Diag *diag) {
+  Pipeline pipeline = pipeline_new(options);
+  Status status = show(&pipeline, diag);
+  pipeline_free(&pipeline);
+  return status;
+}
