@@ -27,7 +27,7 @@ void track_name(StrBuf *buf, const Event *event) {
 void chip_coordinates(const Ledger *ledger, uint32_t chip, int64_t coordinates[3]) {
   int64_t rest = chip;
   for (uint32_t axis = 3; axis-- > 0;) {
-    int64_t size = axis < ledger->n_axes ? ledger->chip_coordinates[axis] : 1;
+    int64_t size = axis < ledger->n_axes ? ledger->pod_shape[axis] : 1;
     coordinates[axis] = rest % size;
     rest /= size;
   }
