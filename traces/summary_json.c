@@ -61,16 +61,12 @@ static void put_collective(JsonOut *json, const LedgerOp *op, const OpMetric *me
   json_object_end(json);
 }
 
-static void put_times(JsonOut *json, const RunInfo *info, const Metrics *metrics) {
-  json_key_double(json, "time_seconds", seconds(metrics->end_ps));
-  json_key_int(json, "time_ps", metrics->end_ps);
-  json_key_double(json, "compute_seconds", seconds(metrics->compute_ps));
-  json_key_double(json, "communication_seconds", seconds(metrics->communication_ps));
-  json_key_double(json, "exposed_communication_seconds", seconds(metrics->exposed_ps));
-  json_key_int(json, "flops", metrics->flops);
-  json_key_double(json, "mfu", metrics_mfu(metrics, info->peak_flops));
-  json_key_int(json, "hbm_peak_bytes", info->hbm_peak_bytes);
-  json_key_int(json, "hbm_limit_bytes", info->hbm_limit_bytes);
+static void put_metrics(JsonOut *json, const RunInfo *info, const Metrics *metrics) {
+#define PUT_REAL(name, value)  json_key_double(json, #name, value);
+#define PUT_WHOLE(name, value) json_key_int(json, #name, value);
+#define METRIC(name, kind, value, meaning) PUT_##kind(name, value)
+#include "traces/metric.def"
+#undef METRIC
 }
 
 static void put_summary(JsonOut *json, const RunInfo *info, const Ledger *ledger, const Metrics *metrics) {
@@ -83,7 +79,7 @@ static void put_summary(JsonOut *json, const RunInfo *info, const Ledger *ledger
   json_key_text(json, "layout", info->layout);
   json_key_text(json, "numbers", info->numbers);
   json_key_int(json, "seed", info->seed);
-  put_times(json, info, metrics);
+  put_metrics(json, info, metrics);
   json_key(json, "outputs");
   json_array(json);
   for (uint32_t i = 0; i < info->n_outputs; i++) put_output(json, info, &info->outputs[i]);
