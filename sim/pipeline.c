@@ -79,6 +79,13 @@ static Status read_inputs(Pipeline *pipeline, Diag *diag) {
   return STATUS_OK;
 }
 
+static void release_roots(const Values *values, const RunResult *result, uint32_t n_chips) {
+  const ValueOps *ops = values_ops(values);
+  for (uint32_t chip = 0; result->outputs != NULL && chip < n_chips; chip++) {
+    if (result->outputs[chip] != NULL) ops->release(ops->self, result->outputs[chip]);
+  }
+}
+
 /* Runs the schedule on the pod: events into the ledger, outputs back as whole arrays. */
 Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
@@ -87,14 +94,17 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   RunOptions run;
   TRY(run_settings(pipeline->arena, pipeline->options, &run, diag));
   Values *values;
-  TRY(values_new(pipeline->partitioned, pipeline->inputs, &values, diag));
+  TRY(values_new(pipeline->partitioned, pod->n_chips, pipeline->inputs, diag, &values));
   run.values = values_ops(values);
   pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
   RunResult result = {0};
   Status status = schedule_run(pod, pipeline->schedule, &run, pipeline->ledger, &result, diag);
   if (status == STATUS_OK && pipeline->numbers) {
-    status = values_outputs(values, result.outputs, pipeline->arena, &pipeline->outputs, &pipeline->n_outputs, diag);
+    pipeline->n_outputs = pipeline->partitioned->n_outputs;
+    pipeline->outputs = ARENA_ARRAY(pipeline->arena, Tensor *, pipeline->n_outputs);
+    status = values_collect_outputs(values, result.outputs, pipeline->outputs);
   }
+  release_roots(values, &result, pod->n_chips);
   values_free(values);
   TRY(status);
   ledger_finish(pipeline->ledger);
