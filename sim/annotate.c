@@ -21,7 +21,8 @@ Str collective_axes(Arena *arena, const Partitioned *partitioned, const Instr *i
   GroupList groups = pairs.n > 0 ? (GroupList){0} : instr_groups(arena, instr, mesh->n_devices);
   for (uint32_t g = 0; g < groups.n; g++) {
     for (uint32_t i = groups.start[g]; i < groups.start[g + 1]; i++) {
-      if (groups.ids[i] < mesh->n_devices) mark_axes(mesh, groups.ids[groups.start[g]], groups.ids[i], differs);
+      if (groups.ids[i] < mesh->n_devices)
+        mark_axes(mesh, groups.ids[groups.start[g]], groups.ids[i], differs);
     }
   }
   StrBuf buf = {.arena = arena};
@@ -57,7 +58,8 @@ void ledger_annotate(Ledger *ledger, const Partitioned *partitioned) {
     if (!map_get(op_of, instr->name, &op)) continue;
     ledger->ops.at[op].because = str_copy(ledger->arena, reason->because);
     if (reason->origin.line > 0) {
-      ledger->ops.at[op].source = str_printf(ledger->arena, "%.*s:%u", STR_ARG(reason->origin.file), reason->origin.line);
+      ledger->ops.at[op].source =
+          str_printf(ledger->arena, "%.*s:%u", STR_ARG(reason->origin.file), reason->origin.line);
     }
   }
 }

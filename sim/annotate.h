@@ -1,4 +1,5 @@
-/* What the ledger's ops get from the partitioner once a run is over: mesh axes that a collective runs over, and why it is there. */
+/* What the ledger's ops get from the partitioner once a run is over: mesh axes that a collective runs over,
+ * and why it is there. */
 #pragma once
 
 #include "sim/ledger/ledger.h"

@@ -17,7 +17,8 @@ static bool compare_output(const Pipeline *pipeline, uint32_t i, const Tensor *e
   const Tensor *found = pipeline->outputs[i];
   TensorDifference difference = tensor_compare(expected, found, dtype_tolerance(found->dtype));
   Str text = tensor_difference_text(pipeline->arena, expected, &difference);
-  printf("%-14sout%u %s: %.*s\n", i == 0 ? "check" : "", i, difference.outside == 0 ? "agrees" : "DIFFERS", STR_ARG(text));
+  printf("%-14sout%u %s: %.*s\n", i == 0 ? "check" : "", i, difference.outside == 0 ? "agrees" : "DIFFERS",
+         STR_ARG(text));
   return difference.outside == 0;
 }
 
@@ -27,7 +28,8 @@ Status check_numbers(const Pipeline *pipeline, Diag *diag) {
                      "--check needs the unpartitioned program; this one came partitioned");
   }
   if (!pipeline->numbers) {
-    return diag_fail(diag, STATUS_FAILED, NOWHERE, "--numbers on computes them", "--check needs the numbers, which are off");
+    return diag_fail(diag, STATUS_FAILED, NOWHERE, "--numbers on computes them",
+                     "--check needs the numbers, which are off");
   }
   Tensor *root = NULL;
   TRY(unpartitioned_run(pipeline->flat, pipeline->inputs, TRIPS_MOST, &root, diag));
@@ -35,6 +37,6 @@ Status check_numbers(const Pipeline *pipeline, Diag *diag) {
   for (uint32_t i = 0; i < pipeline->n_outputs; i++) differ += !compare_output(pipeline, i, leaf_of(root, i));
   tensor_release(root);
   RETURN_IF(differ == 0, STATUS_OK);
-  return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "%u of %u outputs differ from the unpartitioned program's", differ,
-                   pipeline->n_outputs);
+  return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL,
+                   "%u of %u outputs differ from the unpartitioned program's", differ, pipeline->n_outputs);
 }

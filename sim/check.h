@@ -1,4 +1,5 @@
-/* --check: the unpartitioned program evaluated too, and its numbers compared with those that came out of the pod. */
+/* --check: the unpartitioned program evaluated too, and its numbers compared with those that came out of the
+ * pod. */
 #pragma once
 
 #include "sim/pipeline.h"

@@ -3,6 +3,7 @@
 
 #include "sim/options.h"
 
-#define COMMAND(name, function, arguments, help) Status command_##function(const Options *options, Diag *diag);
+#define COMMAND(name, function, arguments, help)                                                             \
+  Status command_##function(const Options *options, Diag *diag);
 #include "sim/commands.def"
 #undef COMMAND

@@ -1,4 +1,5 @@
-/* The outputs: each format is a fold in traces/; here is only which of them are asked for and under which names. */
+/* The outputs: each format is a fold in traces/; here is only which of them are asked for and under which
+ * names. */
 #include "sim/outputs.h"
 
 #include "sim/eval/npy.h"
@@ -18,11 +19,13 @@ Str pod_text(Arena *arena, const Pod *pod) {
   return buf_str(&buf);
 }
 
-/* How the mesh lies on the torus: axis by axis where the sizes are the pod's, else in the order of the devices. */
+/* How the mesh lies on the torus: axis by axis where the sizes are the pod's, else in the order of the
+ * devices. */
 static Str layout_text(Arena *arena, const Mesh *mesh, const Pod *pod) {
   if (mesh == NULL) return STR("");
   bool alike = mesh->n_axes == pod->n_axes && mesh->device_ids == NULL;
-  for (uint32_t axis = 0; alike && axis < mesh->n_axes; axis++) alike = mesh->axes[axis].size == pod->shape[axis];
+  for (uint32_t axis = 0; alike && axis < mesh->n_axes; axis++)
+    alike = mesh->axes[axis].size == pod->shape[axis];
   if (!alike) return STR("device d is chip d, row-major");
   StrBuf buf = {.arena = arena};
   for (uint32_t axis = 0; axis < mesh->n_axes; axis++) {
@@ -42,12 +45,15 @@ static void describe_mesh(Arena *arena, const Mesh *mesh, RunInfo *info) {
   info->mesh_names = names;
 }
 
-static OutputInfo describe_output(Arena *arena, const Partitioned *partitioned, uint32_t index, uint32_t n_devices) {
+static OutputInfo describe_output(Arena *arena, const Partitioned *partitioned, uint32_t index,
+                                  uint32_t n_devices) {
   const Shape *shape = partitioned->global_outputs[index];
   const Sharding *sharding = partitioned->outputs[index];
-  OutputInfo output = {.file = str_printf(arena, "out%u.npy", index), .dtype = str_of(dtype_text(shape->dtype)),
-                       .spec = sharding == NULL ? STR("P()") : sharding_spec_text(arena, sharding),
-                       .shape = {arena_copy(arena, shape->dims, shape->rank * sizeof *shape->dims), shape->rank}};
+  OutputInfo output = {
+      .file = str_printf(arena, "out%u.npy", index),
+      .dtype = str_of(dtype_text(shape->dtype)),
+      .spec = sharding == NULL ? STR("P()") : sharding_spec_text(arena, sharding),
+      .shape = {arena_copy(arena, shape->dims, shape->rank * sizeof *shape->dims), shape->rank}};
   int64_t *slices = ARENA_ARRAY(arena, int64_t, (size_t)n_devices * shape->rank * 2);
   for (uint32_t device = 0; device < n_devices; device++) {
     for (uint32_t dim = 0; dim < shape->rank; dim++) {

@@ -1,4 +1,5 @@
-/* What a run writes and prints: the files of -o and its kin, and the summary on stdout. Without them nothing is written. */
+/* What a run writes and prints: the files of -o and its kin, and the summary on stdout. Without them nothing
+ * is written. */
 #pragma once
 
 #include "sim/pipeline.h"

@@ -1,5 +1,5 @@
-/* podsim in one picture: read → flatten → propagate → partition → schedule → simulate → write. Each function here is one stage, or
- * the glue of one; what a stage does is in its folder. */
+/* podsim in one picture: read → flatten → propagate → partition → schedule → simulate → write. Each function
+ * here is one stage, or the glue of one; what a stage does is in its folder. */
 #include "sim/pipeline.h"
 
 #include "sim/annotate.h"
@@ -31,7 +31,8 @@ Status pipeline_run(Pipeline *pipeline, Diag *diag) {
 
 Status pipeline_read_pod(Pipeline *pipeline, Diag *diag) {
   const Options *options = pipeline->options;
-  return config_read(pipeline->arena, options->config_path, options->sets.at, options->sets.n, &pipeline->config, diag);
+  return config_read(pipeline->arena, options->config_path, options->sets.at, options->sets.n,
+                     &pipeline->config, diag);
 }
 
 Status pipeline_read_program(Pipeline *pipeline, Diag *diag) {
@@ -70,8 +71,8 @@ static Status read_inputs(Pipeline *pipeline, Diag *diag) {
   pipeline->n_inputs = n;
   pipeline->inputs = ARENA_ARRAY(pipeline->arena, Tensor *, n);
   if (options->inputs.n > 0) {
-    return inputs_read(options->inputs.at, options->inputs.n, parameter_names(pipeline->arena, pipeline), partitioned->global_params,
-                       n, pipeline->inputs, diag);
+    return inputs_read(options->inputs.at, options->inputs.n, parameter_names(pipeline->arena, pipeline),
+                       partitioned->global_params, n, pipeline->inputs, diag);
   }
   for (uint32_t i = 0; i < n; i++) {
     pipeline->inputs[i] = tensor_random(partitioned->global_params[i], (uint64_t)options->seed, i);

@@ -1,5 +1,6 @@
-/* The way of the data, from a pod's description and a program's text to numbers and a timeline. Each stage has a typed input and
- * output and changes nothing of its input; Pipeline holds what the stages made so far, and owns it. */
+/* The way of the data, from a pod's description and a program's text to numbers and a timeline. Each stage
+ * has a typed input and output and changes nothing of its input; Pipeline holds what the stages made so far,
+ * and owns it. */
 #pragma once
 
 #include "sim/config/pod.h"
@@ -21,16 +22,17 @@ typedef struct {
   Shardings *shardings;     /* of every value; NULL for a program that came partitioned */
   Partitioned *partitioned; /* one device's program */
   Schedule *schedule;
-  bool numbers;             /* whether values are computed */
-  Tensor **inputs;          /* the entry's parameters, whole; NULL where numbers are off */
-  Tensor **outputs;         /* the root's leaves, whole; NULL where numbers are off */
+  bool numbers;     /* whether values are computed */
+  Tensor **inputs;  /* the entry's parameters, whole; NULL where numbers are off */
+  Tensor **outputs; /* the root's leaves, whole; NULL where numbers are off */
   uint32_t n_inputs, n_outputs;
   Ledger *ledger;
   Metrics metrics;
   RunInfo info;
 } Pipeline;
 
-/* An empty pipeline for the options, which must outlive it. Free with pipeline_free(), also after a failure. */
+/* An empty pipeline for the options, which must outlive it. Free with pipeline_free(), also after a failure.
+ */
 Pipeline pipeline_new(const Options *options);
 void pipeline_free(Pipeline *pipeline);
 

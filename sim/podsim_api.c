@@ -38,12 +38,14 @@ int ps_run_flag(ps_run *run, const char *flag, const char *value) {
   bool known = false;
   for (uint32_t i = 0; i < sizeof names / sizeof names[0]; i++) known |= strcmp(names[i], flag) == 0;
   RETURN_IF(!known, (int)diag_fail(run->diag, STATUS_USAGE, NOWHERE, NULL, "there is no flag '%s'", flag));
-  add_argument(run, value == NULL ? str_printf(run->arena, "--%s", flag) : str_printf(run->arena, "--%s=%s", flag, value));
+  add_argument(run, value == NULL ? str_printf(run->arena, "--%s", flag)
+                                  : str_printf(run->arena, "--%s=%s", flag, value));
   return STATUS_OK;
 }
 
 static Status execute(ps_run *run) {
-  RETURN_IF(run->executed, diag_fail(run->diag, STATUS_USAGE, NOWHERE, "fork for each further run", "a run executes once"));
+  RETURN_IF(run->executed,
+            diag_fail(run->diag, STATUS_USAGE, NOWHERE, "fork for each further run", "a run executes once"));
   run->executed = true;
   int argc = (int)run->argv.n;
   VEC_PUSH(run->arena, &run->argv, NULL);

@@ -14,14 +14,15 @@ static bool split_assignment(const char *text, Str *name, Str *rest) {
   return equals < whole.n && name->n > 0;
 }
 
-Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, ShardOptions *settings, Diag *diag) {
+Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, ShardOptions *settings,
+                      Diag *diag) {
   *settings = (ShardOptions){.n_devices = n_chips};
   if (options->mesh != NULL) TRY(mesh_parse(arena, str_of(options->mesh), &settings->mesh, diag));
   SpecOverride *specs = ARENA_ARRAY(arena, SpecOverride, options->specs.n);
   for (uint32_t i = 0; i < options->specs.n; i++) {
     if (!split_assignment(options->specs.at[i], &specs[i].name, &specs[i].spec)) {
-      return diag_fail(diag, STATUS_USAGE, NOWHERE, "for example --spec 'arg0=P(\"data\", None)'", "--spec '%s' names no value",
-                       options->specs.at[i]);
+      return diag_fail(diag, STATUS_USAGE, NOWHERE, "for example --spec 'arg0=P(\"data\", None)'",
+                       "--spec '%s' names no value", options->specs.at[i]);
     }
   }
   settings->specs = specs;
@@ -29,13 +30,15 @@ Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, Sh
   return STATUS_OK;
 }
 
-static Status named_numbers(Arena *arena, const char *flag, const TextList *texts, const NamedNumber **numbers, Diag *diag) {
+static Status named_numbers(Arena *arena, const char *flag, const TextList *texts,
+                            const NamedNumber **numbers, Diag *diag) {
   NamedNumber *list = ARENA_ARRAY(arena, NamedNumber, texts->n);
   for (uint32_t i = 0; i < texts->n; i++) {
     Str digits;
     bool good = split_assignment(texts->at[i], &list[i].name, &digits) && str_to_int(digits, &list[i].number);
     if (!good || list[i].number < 0) {
-      return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes NAME=NUMBER, not '%s'", flag, texts->at[i]);
+      return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes NAME=NUMBER, not '%s'", flag,
+                       texts->at[i]);
     }
   }
   *numbers = list;
@@ -47,14 +50,19 @@ static Status break_setting(const char *text, RunOptions *run, Diag *diag) {
   int64_t nth = 0;
   bool wait = str_starts(whole, "wait:"), dma = str_starts(whole, "dma:");
   bool good = (wait || dma) && str_to_int(str_sub(whole, str_find(whole, ':') + 1, whole.n), &nth) && nth > 0;
-  if (!good) return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--break takes wait:N or dma:N with N from 1, not '%s'", text);
-  if (wait) run->break_wait = nth;
-  else run->break_dma = nth;
+  if (!good)
+    return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL,
+                     "--break takes wait:N or dma:N with N from 1, not '%s'", text);
+  if (wait)
+    run->break_wait = nth;
+  else
+    run->break_dma = nth;
   return STATUS_OK;
 }
 
 Status run_settings(Arena *arena, const Options *options, RunOptions *run, Diag *diag) {
-  *run = (RunOptions){.jitter = options->has_jitter, .jitter_seed = (uint64_t)options->jitter,
+  *run = (RunOptions){.jitter = options->has_jitter,
+                      .jitter_seed = (uint64_t)options->jitter,
                       .workers = (uint32_t)options->jobs};
   TRY(named_numbers(arena, "trip", &options->trips, &run->trips, diag));
   TRY(named_numbers(arena, "branch", &options->branches, &run->branches, diag));
@@ -81,17 +89,20 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
   const Instr *unknown = first_without_numbers(pipeline->partitioned->module);
   pipeline->numbers = !str_is(wish, "off");
   if (unknown != NULL && str_is(wish, "on")) {
-    return diag_fail(diag, STATUS_INVALID, unknown->place, "--numbers off simulates its time", "podsim cannot compute the values of %s",
-                     op_text(unknown->op));
+    return diag_fail(diag, STATUS_INVALID, unknown->place, "--numbers off simulates its time",
+                     "podsim cannot compute the values of %s", op_text(unknown->op));
   }
   if (!str_is(wish, "auto")) return STATUS_OK;
   double work = (double)pipeline->schedule->flops * pod->n_chips;
   if (unknown != NULL) {
-    diag_note(diag, unknown->place, "only the time is simulated: podsim cannot compute the values of %s", op_text(unknown->op));
+    diag_note(diag, unknown->place, "only the time is simulated: podsim cannot compute the values of %s",
+              op_text(unknown->op));
     pipeline->numbers = false;
   } else if (work > (double)pod->numbers_limit) {
-    diag_note(diag, NOWHERE, "only the time is simulated: the values take %.2g operations, above run.numbers_limit = %.2g; "
-              "--numbers on computes them", work, (double)pod->numbers_limit);
+    diag_note(diag, NOWHERE,
+              "only the time is simulated: the values take %.2g operations, above run.numbers_limit = %.2g; "
+              "--numbers on computes them",
+              work, (double)pod->numbers_limit);
     pipeline->numbers = false;
   }
   return STATUS_OK;
@@ -109,8 +120,10 @@ Status program_fits_hbm(const Pipeline *pipeline, Diag *diag) {
   const Schedule *schedule = pipeline->schedule;
   if (schedule->hbm_peak_bytes <= pod->hbm_usable_bytes) return STATUS_OK;
   double GiB = 1 << 30;
-  return diag_fail(diag, STATUS_NO_FIT, NOWHERE, "shard the parameters over more axes, use more chips, or --allow-oom to go on",
-                   "the program needs %.2f GiB of HBM a chip (arguments %.2f, outputs %.2f, temporaries %.2f), a chip has %.2f",
+  return diag_fail(diag, STATUS_NO_FIT, NOWHERE,
+                   "shard the parameters over more axes, use more chips, or --allow-oom to go on",
+                   "the program needs %.2f GiB of HBM a chip (arguments %.2f, outputs %.2f, temporaries "
+                   "%.2f), a chip has %.2f",
                    (double)schedule->hbm_peak_bytes / GiB, (double)schedule->hbm_argument_bytes / GiB,
                    (double)schedule->hbm_output_bytes / GiB, (double)schedule->hbm_temp_bytes / GiB,
                    (double)pod->hbm_usable_bytes / GiB);
@@ -125,7 +138,8 @@ const Str *parameter_names(Arena *arena, const Pipeline *pipeline) {
 
 static bool carries_sharding(const Instr *instr, bool is_root) {
   Str target = instr_custom_call_target(instr);
-  if (str_is(target, "Sharding") || str_is(target, "SPMDFullToShardShape") || str_starts(target, "xla.sdy.")) return true;
+  if (str_is(target, "Sharding") || str_is(target, "SPMDFullToShardShape") || str_starts(target, "xla.sdy."))
+    return true;
   return instr->op != OP_PARAMETER && !is_root && instr_sharding(instr) != NULL;
 }
 

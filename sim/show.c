@@ -1,5 +1,5 @@
-/* `podsim show`: what sharding made of a program, without running it: mesh and how it lies, every value's sharding and local
- * shape, why each collective is there, and memory. */
+/* `podsim show`: what sharding made of a program, without running it: mesh and how it lies, every value's
+ * sharding and local shape, why each collective is there, and memory. */
 #include "sim/annotate.h"
 #include "sim/command.h"
 #include "sim/outputs.h"
@@ -43,8 +43,10 @@ static void add_head(StrBuf *buf, const Pipeline *pipeline) {
   const RunInfo *info = &pipeline->info;
   buf_printf(buf, "program  %.*s\npod      %.*s\nmesh     ", STR_ARG(info->program), STR_ARG(info->pod));
   const Mesh *mesh = pipeline->partitioned->mesh;
-  if (mesh == NULL) buf_add(buf, STR("none\n"));
-  else buf_printf(buf, "%.*s  (%.*s)\n", STR_ARG(mesh_text(buf->arena, mesh)), STR_ARG(info->layout));
+  if (mesh == NULL)
+    buf_add(buf, STR("none\n"));
+  else
+    buf_printf(buf, "%.*s  (%.*s)\n", STR_ARG(mesh_text(buf->arena, mesh)), STR_ARG(info->layout));
 }
 
 static void add_ends(StrBuf *buf, const Pipeline *pipeline) {
@@ -52,17 +54,20 @@ static void add_ends(StrBuf *buf, const Pipeline *pipeline) {
   const Comp *entry = module_entry(partitioned->module);
   buf_add(buf, STR("parameters                (global, spec, a chip's)\n"));
   for (uint32_t i = 0; i < partitioned->n_params; i++) {
-    add_value(buf, entry->instrs.at[entry->params.at[i]].name, partitioned->global_params[i], partitioned->params[i]);
+    add_value(buf, entry->instrs.at[entry->params.at[i]].name, partitioned->global_params[i],
+              partitioned->params[i]);
     buf_char(buf, '\n');
   }
   buf_add(buf, STR("outputs\n"));
   for (uint32_t i = 0; i < partitioned->n_outputs; i++) {
-    add_value(buf, str_printf(buf->arena, "out%u", i), partitioned->global_outputs[i], partitioned->outputs[i]);
+    add_value(buf, str_printf(buf->arena, "out%u", i), partitioned->global_outputs[i],
+              partitioned->outputs[i]);
     buf_char(buf, '\n');
   }
 }
 
-/* A value of the user's program whose sharding says something: an array of rank 1 or more that is not a constant's. */
+/* A value of the user's program whose sharding says something: an array of rank 1 or more that is not a
+ * constant's. */
 static bool worth_showing(const Instr *instr, const ValueSharding *value) {
   return value->n == 1 && value->at[0] != NULL && shape_is_array(instr->shape) && instr->shape->rank > 0 &&
          instr->op != OP_PARAMETER && instr->op != OP_CONSTANT && instr->op != OP_BROADCAST &&
@@ -79,7 +84,8 @@ static void add_values(StrBuf *buf, const Pipeline *pipeline) {
       if (!worth_showing(&comp->instrs.at[i], value)) continue;
       add_value(buf, comp->instrs.at[i].name, comp->instrs.at[i].shape, value->at[0]);
       uint32_t because = pipeline->shardings->because == NULL ? NO_ID : pipeline->shardings->because[c][i];
-      if (because != NO_ID && because != i) buf_printf(buf, "  from %.*s", STR_ARG(comp->instrs.at[because].name));
+      if (because != NO_ID && because != i)
+        buf_printf(buf, "  from %.*s", STR_ARG(comp->instrs.at[because].name));
       buf_char(buf, '\n');
     }
   }
@@ -97,7 +103,8 @@ static void add_collectives(StrBuf *buf, const Pipeline *pipeline) {
     Str over = str_printf(buf->arena, "over %.*s", STR_ARG(collective_axes(buf->arena, partitioned, instr)));
     add_column(buf, over, SPEC_WIDTH);
     buf_printf(buf, "%.*s", STR_ARG(reason->because));
-    if (reason->origin.line > 0) buf_printf(buf, "  (%.*s:%u)", STR_ARG(reason->origin.file), reason->origin.line);
+    if (reason->origin.line > 0)
+      buf_printf(buf, "  (%.*s:%u)", STR_ARG(reason->origin.file), reason->origin.line);
     buf_char(buf, '\n');
   }
 }
@@ -124,10 +131,11 @@ static void add_memory(StrBuf *buf, const Pipeline *pipeline) {
 static Status show_pod(Pipeline *pipeline) {
   const Pod *pod = &pipeline->config->pod;
   StrBuf buf = {.arena = pipeline->arena};
-  buf_printf(&buf, "%.*s, %u chip%s\n", STR_ARG(pod_text(pipeline->arena, pod)), pod->n_chips, pod->n_chips == 1 ? "" : "s");
+  buf_printf(&buf, "%.*s, %u chip%s\n", STR_ARG(pod_text(pipeline->arena, pod)), pod->n_chips,
+             pod->n_chips == 1 ? "" : "s");
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
-    buf_printf(&buf, "  axis %c  %lld chips, %s\n", "xyz"[axis], (long long)pod->shape[axis],
-               pod->wrap[axis] ? "a ring" : "a line (no wraparound link)");
+    buf_printf(&buf, "  axis %c  %lld chips, %s\n", "xyz"[axis], (long long)pod -> shape[axis],
+               pod -> wrap[axis] ? "a ring" : "a line (no wraparound link)");
   }
   fwrite(buf.at, 1, buf.n, stdout);
   return STATUS_OK;

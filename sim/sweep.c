@@ -1,5 +1,6 @@
-/* `podsim sweep`: the program on every factoring of the pod's chips over its mesh axes. Each point is a process of its own, since
- * SimGrid starts once a process; its result comes back through a pipe. The table is ranked by step time; --csv writes it too. */
+/* `podsim sweep`: the program on every factoring of the pod's chips over its mesh axes. Each point is a
+ * process of its own, since SimGrid starts once a process; its result comes back through a pipe. The table is
+ * ranked by step time; --csv writes it too. */
 #include "sim/command.h"
 #include "sim/pipeline.h"
 #include "traces/csv.h"
@@ -33,14 +34,17 @@ typedef struct {
 typedef Vec(Point) Points;
 
 /* Every ordered factoring of `chips` over the axes from `axis` on. */
-static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_t chips, Str so_far, Points *points) {
+static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_t chips, Str so_far,
+                           Points *points) {
   for (int64_t size = 1; size <= chips && points->n < POINTS_MOST; size++) {
     bool last = axis + 1 == axes->n_axes;
     if (chips % size != 0 || (last && size != chips)) continue;
-    Str mesh = str_printf(arena, "%.*s%s%.*s=%lld", STR_ARG(so_far), axis == 0 ? "" : ",", STR_ARG(axes->axes[axis].name),
-                          (long long)size);
-    if (last) VEC_PUSH(arena, points, (Point){.mesh = mesh, .pipe = -1});
-    else add_factorings(arena, axes, axis + 1, chips / size, mesh, points);
+    Str mesh = str_printf(arena, "%.*s%s%.*s=%lld", STR_ARG(so_far), axis == 0 ? "" : ",",
+                          STR_ARG(axes->axes[axis].name), (long long)size);
+    if (last)
+      VEC_PUSH(arena, points, (Point){.mesh = mesh, .pipe = -1});
+    else
+      add_factorings(arena, axes, axis + 1, chips / size, mesh, points);
   }
 }
 
@@ -87,10 +91,12 @@ static Outcome run_point(const Options *options, Str mesh) {
 
 static Status start_point(const Options *options, Point *point, Diag *diag) {
   int ends[2];
-  if (pipe(ends) != 0) return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
+  if (pipe(ends) != 0)
+    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
   fflush(NULL);
   point->child = fork();
-  if (point->child < 0) return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
+  if (point->child < 0)
+    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
   if (point->child == 0) {
     close(ends[0]);
     Outcome outcome = run_point(options, point->mesh);
@@ -116,7 +122,8 @@ static Status run_points(const Options *options, Points *points, Diag *diag) {
   uint32_t jobs = options->jobs > 0 ? (uint32_t)options->jobs : processors > 0 ? (uint32_t)processors : 1;
   uint32_t started = 0;
   for (uint32_t done = 0; done < points->n; done++) {
-    for (; started < points->n && started < done + jobs; started++) TRY(start_point(options, &points->at[started], diag));
+    for (; started < points->n && started < done + jobs; started++)
+      TRY(start_point(options, &points->at[started], diag));
     finish_point(&points->at[done]);
   }
   return STATUS_OK;
@@ -130,8 +137,15 @@ static int faster_first(const void *a, const void *b) {
   return str_cmp(p->mesh, q->mesh);
 }
 
-static const char *const columns[] = {"mesh", "time_seconds", "compute_seconds", "communication_seconds",
-                                      "exposed_communication_seconds", "mfu", "hbm_peak_bytes", "fits", "error"};
+static const char *const columns[] = {"mesh",
+                                      "time_seconds",
+                                      "compute_seconds",
+                                      "communication_seconds",
+                                      "exposed_communication_seconds",
+                                      "mfu",
+                                      "hbm_peak_bytes",
+                                      "fits",
+                                      "error"};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
 static void csv_row(Arena *arena, const Point *point, Str *row) {
@@ -140,7 +154,8 @@ static void csv_row(Arena *arena, const Point *point, Str *row) {
   for (uint32_t c = 1; c < COLUMNS; c++) row[c] = STR("");
   row[COLUMNS - 1] = str_copy(arena, str_of(outcome->reason));
   if (outcome->status != STATUS_OK) return;
-  const int64_t times[] = {outcome->time_ps, outcome->compute_ps, outcome->communication_ps, outcome->exposed_ps};
+  const int64_t times[] = {outcome->time_ps, outcome->compute_ps, outcome->communication_ps,
+                           outcome->exposed_ps};
   for (uint32_t t = 0; t < 4; t++) row[1 + t] = str_printf(arena, "%.12f", (double)times[t] * 1e-12);
   row[5] = str_printf(arena, "%.6f", outcome->mfu);
   row[6] = str_printf(arena, "%lld", (long long)outcome->hbm_peak_bytes);
@@ -185,8 +200,8 @@ static void table_line(StrBuf *buf, const Point *point, int64_t best_ps) {
 
 static void print_table(Arena *arena, const Points *points) {
   StrBuf buf = {.arena = arena};
-  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %s\n", "mesh", "step time", "compute", "exposed comm", "MFU",
-             "HBM peak", "fits", "to best");
+  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %s\n", "mesh", "step time", "compute",
+             "exposed comm", "MFU", "HBM peak", "fits", "to best");
   for (uint32_t i = 0; i < points->n; i++) table_line(&buf, &points->at[i], points->at[0].outcome.time_ps);
   fwrite(buf.at, 1, buf.n, stdout);
 }
@@ -198,8 +213,10 @@ static Status sweep(Pipeline *pipeline, Diag *diag) {
   const Mesh **meshes, *axes = NULL;
   uint32_t n_meshes;
   TRY(meshes_of_module(pipeline->arena, pipeline->module, &meshes, &n_meshes, diag));
-  if (options->mesh != NULL) TRY(mesh_parse(pipeline->arena, str_of(options->mesh), &axes, diag));
-  else if (n_meshes > 0) axes = meshes[0];
+  if (options->mesh != NULL)
+    TRY(mesh_parse(pipeline->arena, str_of(options->mesh), &axes, diag));
+  else if (n_meshes > 0)
+    axes = meshes[0];
   if (axes == NULL || axes->n_axes == 0) {
     return diag_fail(diag, STATUS_INVALID, NOWHERE, "name its axes with --mesh, e.g. --mesh data=4,model=2",
                      "the program has no mesh axes to factor the chips over");
@@ -211,8 +228,8 @@ static Status sweep(Pipeline *pipeline, Diag *diag) {
   print_table(pipeline->arena, &points);
   if (options->csv_path != NULL) TRY(write_csv(pipeline->arena, &points, options->csv_path, diag));
   if (points.at[0].outcome.status == STATUS_OK) return STATUS_OK;
-  return diag_fail(diag, points.at[0].outcome.status, NOWHERE, NULL, "no mesh could be simulated; the first: %s",
-                   points.at[0].outcome.reason);
+  return diag_fail(diag, points.at[0].outcome.status, NOWHERE, NULL,
+                   "no mesh could be simulated; the first: %s", points.at[0].outcome.reason);
 }
 
 Status command_sweep(const Options *options, Diag *diag) {

@@ -54,6 +54,8 @@ typedef struct {
   Str bound;
   int64_t bytes_payload; /* of a collective, a chip, one execution */
   double ideal_seconds;  /* of one execution */
+  uint32_t steps;        /* hop latencies on its longest way, of one execution */
+  double link_bytes;     /* over its fullest link, one way, of one execution */
 } LedgerOp;
 
 typedef struct {

@@ -1,0 +1,191 @@
+/* `podsim explain CONFIG PROGRAM OP`: where an op's time comes from. The program is simulated without
+ * numbers; what the schedule asked for and what the ledger recorded are then printed beside the formula, with
+ * each constant's key, value and source. */
+#include "models/mxu_model.h"
+#include "models/vpu_model.h"
+#include "sim/command.h"
+#include "sim/ir/print.h"
+#include "sim/pipeline.h"
+#include "traces/human.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+enum { TEXT_MOST = 220 };
+
+typedef struct {
+  Pipeline *pipeline;
+  StrBuf *buf;
+  uint32_t comp;
+  const Step *step; /* NULL where the op is in no step of its own */
+} Explanation;
+
+/* The instruction, and the step that it runs in. An exact name first, then the only one that begins with it.
+ */
+static bool find_step(const Pipeline *pipeline, Str name, bool exact, uint32_t *comp, const Step **step,
+                      uint32_t *found) {
+  const Module *module = pipeline->partitioned->module;
+  *found = 0;
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    const CompSchedule *schedule = &pipeline->schedule->comps[c];
+    for (uint32_t s = 0; s < schedule->steps.n; s++) {
+      const Ids instrs = schedule->steps.at[s].instrs;
+      for (uint32_t i = 0; i < instrs.n; i++) {
+        Str own = comp_instr(module, c, instrs.at[i])->name;
+        bool same = exact ? str_eq(own, name) : own.n > name.n && str_eq(str_sub(own, 0, name.n), name);
+        if (!same) continue;
+        ++*found;
+        *comp = c;
+        *step = &schedule->steps.at[s];
+      }
+    }
+  }
+  return *found == 1;
+}
+
+static void add_constant(Explanation *explanation, const char *key) {
+  const Config *config = explanation->pipeline->config;
+  for (uint32_t i = 0; i < config->entries.n; i++) {
+    const ConfigEntry *entry = &config->entries.at[i];
+    if (!str_is(entry->key, key)) continue;
+    buf_printf(explanation->buf, "    %-22s %-14.*s %.*s", key, STR_ARG(entry->value),
+               STR_ARG(entry->origin));
+    if (entry->source.n > 0) buf_printf(explanation->buf, ": %.*s", STR_ARG(entry->source));
+    buf_char(explanation->buf, '\n');
+  }
+}
+
+static void add_time(Explanation *explanation, const char *what, int64_t ps) {
+  buf_printf(explanation->buf, "  %-18s ", what);
+  human_time(explanation->buf, ps);
+}
+
+static void add_instr(Explanation *explanation, uint32_t instr) {
+  StrBuf text = {.arena = explanation->buf->arena};
+  instr_print(&text, explanation->pipeline->partitioned->module, explanation->comp, instr);
+  Str line = buf_str(&text);
+  buf_printf(explanation->buf, "  %.*s%s\n", STR_ARG(str_sub(line, 0, TEXT_MOST)),
+             line.n > TEXT_MOST ? "…" : "");
+}
+
+/* The matrix product of an instruction of the step, if there is one. */
+static void add_matmul(Explanation *explanation, const Instr *instr) {
+  const Pipeline *pipeline = explanation->pipeline;
+  const Module *module = pipeline->partitioned->module;
+  const Pod *pod = &pipeline->config->pod;
+  if (instr->op != OP_DOT && instr->op != OP_CONVOLUTION) return;
+  Matmul product = matmul_of(module, explanation->comp, instr);
+  double cycles = mxu_cycles(pod, product), passes = mxu_passes(module, explanation->comp, instr);
+  buf_printf(explanation->buf,
+             "  %.*s: %g x [%g,%g] x [%g,%g]: %.6g cycles a pass on %" PRId64 " MXUs of %" PRId64 "x%" PRId64
+             ", %g pass%s\n",
+             STR_ARG(instr->name), product.batch, product.m, product.k, product.k, product.n, cycles,
+             pod->mxu_count, pod->mxu_size, pod->mxu_size, passes, passes == 1 ? "" : "es");
+}
+
+static void add_compute(Explanation *explanation) {
+  StrBuf *buf = explanation->buf;
+  const Step *step = explanation->step;
+  const Pod *pod = &explanation->pipeline->config->pod;
+  const Demand *demand = &step->demand;
+  for (uint32_t i = 0; i < step->instrs.n; i++) {
+    add_matmul(explanation,
+               comp_instr(explanation->pipeline->partitioned->module, explanation->comp, step->instrs.at[i]));
+  }
+  buf_add(buf, STR("time = the longest of\n"));
+  add_time(explanation, "MXU", demand->mxu_ps);
+  buf_add(buf, STR("   cycles x passes / clock\n"));
+  add_time(explanation, "VPU", demand->vpu_ps);
+  buf_add(buf, STR("   operations / (lanes x sublanes x ALUs x clock)\n"));
+  add_time(explanation, "HBM", (int64_t)((double)demand->hbm_bytes / pod->hbm_bw_Bps * 1e12));
+  buf_printf(buf, "   %" PRId64 " bytes read and written / bandwidth\n", demand->hbm_bytes);
+  add_time(explanation, "VMEM", (int64_t)((double)demand->vmem_bytes / pod->vmem_bw_Bps * 1e12));
+  buf_printf(buf, "   %" PRId64 " bytes / bandwidth\n", demand->vmem_bytes);
+  buf_printf(buf, "bound by %s; ", bound_text(step->bound));
+  human_flops(buf, demand->flops);
+  if (demand->hbm_bytes > 0)
+    buf_printf(buf, ", %.3g FLOP a byte of HBM", (double)demand->flops / (double)demand->hbm_bytes);
+  buf_add(buf, STR("\nconstants\n"));
+  static const char *const keys[] = {"chip.clock",    "chip.mxu_count", "chip.mxu_size",
+                                     "chip.vpu_alus", "hbm.bandwidth",  "vmem.bandwidth"};
+  for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
+}
+
+static void add_collective(Explanation *explanation, const LedgerOp *op) {
+  StrBuf *buf = explanation->buf;
+  const Pod *pod = &explanation->pipeline->config->pod;
+  double bw_Bps = pod->ici_ideal ? pod->ici_bw_Bps : pod->ici_bw_Bps * pod->ici_efficiency;
+  int64_t lat_ps = pod->ici_ideal ? 0 : pod->ici_lat_ps;
+  buf_printf(buf, "%.*s over %.*s: %.*s\n", STR_ARG(op->collective), STR_ARG(op->axes),
+             STR_ARG(op->algorithm));
+  if (op->because.n > 0) buf_printf(buf, "because %.*s\n", STR_ARG(op->because));
+  if (op->source.n > 0) buf_printf(buf, "asked for at %.*s\n", STR_ARG(op->source));
+  buf_printf(buf, "time = steps x latency + bytes over the fullest link / (bandwidth x efficiency)\n");
+  add_time(explanation, "latency", (int64_t)op->steps * lat_ps);
+  buf_printf(buf, "   %u step%s\n", op->steps, op->steps == 1 ? "" : "s");
+  add_time(explanation, "link", (int64_t)(op->link_bytes / bw_Bps * 1e12));
+  buf_printf(buf, "   %.0f bytes one way\n", op->link_bytes);
+  add_time(explanation, "closed form", (int64_t)(op->ideal_seconds * 1e12));
+  buf_add(buf, STR("   at link bandwidth alone\nconstants\n"));
+  static const char *const keys[] = {"ici.bandwidth", "ici.latency", "ici.efficiency", "ici.ideal"};
+  for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
+}
+
+static void add_simulated(Explanation *explanation, const OpMetric *metric) {
+  buf_printf(explanation->buf, "simulated          %" PRId64 " time%s, ", metric->count,
+             metric->count == 1 ? "" : "s");
+  human_time(explanation->buf, metric->count == 0 ? 0 : metric->total_ps / metric->count);
+  buf_add(explanation->buf, STR(" each on the slowest chip, "));
+  human_time(explanation->buf, metric->total_ps);
+  buf_add(explanation->buf, STR(" in all\n"));
+}
+
+/* What the ledger has under the name of the step's last instruction. */
+static void add_recorded(Explanation *explanation, Str name) {
+  const Ledger *ledger = explanation->pipeline->ledger;
+  for (uint32_t i = 0; i < ledger->ops.n; i++) {
+    if (!str_eq(ledger->ops.at[i].name, name)) continue;
+    if (ledger->ops.at[i].collective.n > 0) add_collective(explanation, &ledger->ops.at[i]);
+    add_simulated(explanation, &explanation->pipeline->metrics.ops[i]);
+  }
+}
+
+static void describe(Explanation *explanation) {
+  const Step *step = explanation->step;
+  const Module *module = explanation->pipeline->partitioned->module;
+  uint32_t last = step->instrs.at[step->instrs.n - 1];
+  if (step->instrs.n > 1) buf_printf(explanation->buf, "one kernel of %u instructions\n", step->instrs.n);
+  for (uint32_t i = 0; i < step->instrs.n; i++) add_instr(explanation, step->instrs.at[i]);
+  if (step->kind == STEP_COMPUTE || step->kind == STEP_CALL) add_compute(explanation);
+  add_recorded(explanation, comp_instr(module, explanation->comp, last)->name);
+}
+
+static Status explain(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  TRY(pipeline_schedule(pipeline, diag));
+  Str name = str_of(pipeline->options->op_name);
+  StrBuf buf = {.arena = pipeline->arena};
+  Explanation explanation = {.pipeline = pipeline, .buf = &buf};
+  uint32_t found;
+  if (!find_step(pipeline, name, true, &explanation.comp, &explanation.step, &found) &&
+      !find_step(pipeline, name, false, &explanation.comp, &explanation.step, &found)) {
+    return diag_fail(diag, STATUS_USAGE, NOWHERE, "`podsim partition` prints the names of all ops",
+                     "%s op named '%.*s'",
+                     found == 0 ? "the partitioned program has no" : "there is more than one", STR_ARG(name));
+  }
+  TRY(pipeline_simulate(pipeline, diag));
+  describe(&explanation);
+  fwrite(buf.at, 1, buf.n, stdout);
+  return STATUS_OK;
+}
+
+Status command_explain(const Options *options, Diag *diag) {
+  Options own = *options;
+  own.numbers = "off";
+  Pipeline pipeline = pipeline_new(&own);
+  Status status = explain(&pipeline, diag);
+  pipeline_free(&pipeline);
+  return status;
+}
