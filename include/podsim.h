@@ -20,10 +20,12 @@ typedef struct ps_run ps_run;
 /* A run of a program (HLO text) on a pod (INI file). Nothing is read yet. */
 ps_run *ps_run_new(const char *config_path, const char *program_path);
 
-/* A flag of the command line by its long name without dashes; value NULL for a switch. 0, or 2 where there is no such flag. */
+/* A flag of the command line by its long name without dashes; value NULL for a switch. 0, or 2 where there is
+ * no such flag. */
 int ps_run_flag(ps_run *run, const char *flag, const char *value);
 
-/* Reads, partitions and simulates, and writes the files that flags asked for. Gives the exit code that the command line would. */
+/* Reads, partitions and simulates, and writes the files that flags asked for. Gives the exit code that the
+ * command line would. */
 int ps_run_execute(ps_run *run);
 
 /* The error of the last call with its place and hint, or an empty text. */

@@ -162,30 +162,42 @@ static Status choose_command(Parse *parse) {
   return place_arguments(parse, "run", "CONFIG PROGRAM");
 }
 
-/* argp prints its own errors; a flag that it does not know is told in podsim's form, with the nearest one. */
-static Status unknown_flag(Parse *parse, char **argv, int at) {
-  static const char *const names[] = {
+static const char *const flag_names[] = {
 #define FLAG(key, name, argument, field, kind, help) "--" name,
 #include "sim/flags.def"
 #undef FLAG
-      "--help", "--version"};
-  const char *flag = at > 0 && argv[at - 1] != NULL ? argv[at - 1] : "?";
-  Str name = str_sub(str_of(flag), 0, str_find(str_of(flag), '='));
-  const char *near = str_nearest(name, names, sizeof names / sizeof names[0]);
-  Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean %s?", near);
-  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at,
-                   "unknown flag, or a flag without its value: '%.*s'", STR_ARG(name));
+    "--help", "--version"};
+enum { FLAGS = sizeof flag_names / sizeof flag_names[0] };
+
+static bool is_known_flag(Str name) {
+  for (uint32_t i = 0; i < FLAGS; i++) {
+    if (str_is(name, flag_names[i])) return true;
+  }
+  return false;
+}
+
+/* argp does not say which flag it refused: it is the first that no table has, else one whose value is
+ * missing. */
+static Status refused_flag(Parse *parse, int argc, char **argv) {
+  for (int i = 1; i < argc; i++) {
+    Str name = str_sub(str_of(argv[i]), 0, str_find(str_of(argv[i]), '='));
+    if (!str_starts(name, "--") || name.n == 2 || is_known_flag(name)) continue;
+    const char *near = str_nearest(name, flag_names, FLAGS);
+    Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean %s?", near);
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "there is no flag %.*s", STR_ARG(name));
+  }
+  return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help",
+                   "a flag is unknown, or its value is missing");
 }
 
 Status options_parse(Arena *arena, int argc, char **argv, Options *options, bool *done, Diag *diag) {
   static const struct argp argp = {option_table, take, usage_text, about_text, NULL, NULL, NULL};
   *options = (Options){.numbers = "auto", .partitioner = "shardy"};
   Parse parse = {.arena = arena, .options = options, .diag = diag};
-  int stopped = 0;
-  error_t error = argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, &stopped, &parse);
+  error_t error = argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &parse);
   *done = parse.done;
   TRY(parse.status);
   RETURN_IF(parse.done, STATUS_OK);
-  RETURN_IF(error != 0, unknown_flag(&parse, argv, stopped));
+  RETURN_IF(error != 0, refused_flag(&parse, argc, argv));
   return choose_command(&parse);
 }

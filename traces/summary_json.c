@@ -62,8 +62,8 @@ static void put_collective(JsonOut *json, const LedgerOp *op, const OpMetric *me
 }
 
 static void put_metrics(JsonOut *json, const RunInfo *info, const Metrics *metrics) {
-#define PUT_REAL(name, value)  json_key_double(json, #name, value);
-#define PUT_WHOLE(name, value) json_key_int(json, #name, value);
+#define PUT_REAL(name, value)              json_key_double(json, #name, value);
+#define PUT_WHOLE(name, value)             json_key_int(json, #name, value);
 #define METRIC(name, kind, value, meaning) PUT_##kind(name, value)
 #include "traces/metric.def"
 #undef METRIC

@@ -100,8 +100,8 @@ bool binary_exists(Opcode op, DType dtype) {
 
 /* Ops that look at the bits above those of a type below 8 bits, which a signed value's sign fills. */
 static bool sees_high_bits(Opcode op) {
-  return op == OP_CLZ || op == OP_POPCNT || op == OP_SHIFT_RIGHT_LOGICAL ||
-         op == OP_SHIFT_RIGHT_ARITHMETIC || op == OP_MULHI;
+  return op == OP_CLZ || op == OP_POPCNT || op == OP_SHIFT_RIGHT_LOGICAL || op == OP_SHIFT_RIGHT_ARITHMETIC ||
+         op == OP_MULHI;
 }
 
 static bool is_narrow_integer(DType dtype) {

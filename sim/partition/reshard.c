@@ -1,6 +1,6 @@
-/* Resharding: a route (reshard_route.h) written out as instructions. In: an array as the devices hold it and the
- * sharding that is wanted. Out: the same array so. Routes are kept by shape and ends; results by value, so
- * that nothing is gathered twice. */
+/* Resharding: a route (reshard_route.h) written out as instructions. In: an array as the devices hold it and
+ * the sharding that is wanted. Out: the same array so. Routes are kept by shape and ends; results by value,
+ * so that nothing is gathered twice. */
 #include "sim/partition/reshard.h"
 
 #include "sim/partition/reshard_route.h"

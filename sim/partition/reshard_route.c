@@ -1,5 +1,5 @@
-/* Routes: see reshard_route.h. Levels that both ends share at the front of a dimension are left where they are
- * (Shardy's reshard_to_collectives.cc strips common prefixes too); so are atoms replicated at both ends.
+/* Routes: see reshard_route.h. Levels that both ends share at the front of a dimension are left where they
+ * are (Shardy's reshard_to_collectives.cc strips common prefixes too); so are atoms replicated at both ends.
  * A step costs its bytes and a little more, so that of equal routes the shorter one is taken. */
 #include "sim/partition/reshard_route.h"
 
