@@ -114,3 +114,7 @@ bool fp_has_infinity(DType dtype) {
   const Format *format = format_of(dtype);
   return format->overflow != format->nan && format->overflow > format->largest;
 }
+
+int fp_mantissa_bits(DType dtype) {
+  return format_of(dtype)->mantissa_bits;
+}

@@ -14,3 +14,5 @@ float fp_to_float(DType dtype, uint32_t bits);
 double fp_largest(DType dtype);
 /* Whether a FLOAT class has an infinity. */
 bool fp_has_infinity(DType dtype);
+/* Bits behind the exponent, of a format of at most 16 bits. */
+int fp_mantissa_bits(DType dtype);

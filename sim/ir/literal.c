@@ -126,19 +126,20 @@ static void print_float(StrBuf *buf, uint64_t bits) {
   buf_add(buf, str_of(text));
 }
 
+static void print_small_nan(StrBuf *buf, DType dtype, uint64_t bits) {
+  bool has_payload = fp_has_infinity(dtype), negative = bits >> (dtype_bits(dtype) - 1) != 0;
+  if (has_payload)
+    print_nan(buf, bits, fp_mantissa_bits(dtype), negative);
+  else /* one NaN, or one of each sign */
+    buf_add(buf, bits == fp_from_float(dtype, NAN) ? STR("nan") : STR("-nan"));
+}
+
 /* The fewest digits that, read as double or as float, round to the same bits and are not beyond the largest
  * finite value. */
 static void print_small_float(StrBuf *buf, DType dtype, uint64_t bits) {
   float value = fp_to_float(dtype, (uint32_t)bits);
   if (isnan(value)) {
-    int mantissa_bits = dtype == DTYPE_BF16 ? 7 : dtype == DTYPE_F16 ? 10 : dtype == DTYPE_F8E5M2 ? 2 : 0;
-    if (dtype == DTYPE_F8E4M3) mantissa_bits = 3;
-    if (dtype == DTYPE_F8E3M4) mantissa_bits = 4;
-    bool negative = dtype_class(dtype) == DCLASS_FLOAT && (bits >> (dtype_bits(dtype) - 1)) != 0;
-    if (mantissa_bits != 0)
-      print_nan(buf, bits, mantissa_bits, negative);
-    else
-      buf_add(buf, negative && dtype == DTYPE_F8E4M3FN ? STR("-nan") : STR("nan"));
+    print_small_nan(buf, dtype, bits);
     return;
   }
   char text[40] = "";
@@ -152,9 +153,18 @@ static void print_small_float(StrBuf *buf, DType dtype, uint64_t bits) {
   buf_add(buf, str_of(text));
 }
 
+/* Powers of two whole: XLA's own conversion takes what is a hair above the smallest to the next. */
+static void print_power_of_two(StrBuf *buf, uint64_t bits) {
+  double value = (double)fp_to_float(DTYPE_F8E8M0FNU, (uint32_t)bits);
+  memcpy(&bits, &value, sizeof bits);
+  print_double(buf, bits);
+}
+
 static void print_real(StrBuf *buf, DType dtype, uint64_t bits) {
   if (dtype == DTYPE_F64)
     print_double(buf, bits);
+  else if (dtype == DTYPE_F8E8M0FNU)
+    print_power_of_two(buf, bits);
   else if (dtype == DTYPE_F32)
     print_float(buf, bits);
   else
