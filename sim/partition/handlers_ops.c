@@ -7,21 +7,6 @@
 /* --- any op with factors
  * ------------------------------------------------------------------------------------------ */
 
-/* Attributes that speak of sizes, for the local ones. */
-static void localize(Spmd *spmd, uint32_t at, const Instr *instr) {
-  Instr *local = spmd_instr(spmd, at);
-  if (instr->op == OP_DYNAMIC_SLICE)
-    instr_set_ints(spmd->module, local, ATTR_dynamic_slice_sizes, local->shape->dims, local->shape->rank);
-  if (instr->op != OP_SLICE) return;
-  Slices slices = instr_slices(instr);
-  SliceDim *dims = arena_copy(spmd->scratch, slices.at, slices.n * sizeof *dims);
-  const Shape *from = comp_instr(spmd->flat, spmd->frame->flat, instr->operands.at[0])->shape;
-  const Shape *to = spmd_shape(spmd, local->operands.at[0]);
-  for (uint32_t d = 0; d < slices.n; d++)
-    if (to->dims[d] != from->dims[d]) dims[d] = (SliceDim){0, to->dims[d], 1}; /* cut: taken whole */
-  instr_set(spmd->module, local, (Attr){.id = ATTR_slice, .slices = {dims, slices.n}});
-}
-
 static const Shape *plan_local_shape(Spmd *spmd, const Instr *instr, const Plan *plan) {
   ValueSharding shardings = {ARENA_ARRAY(spmd->scratch, const Sharding *, plan->rule->n_results + 1),
                              plan->rule->n_results};
@@ -59,7 +44,6 @@ Status handle_by_factors(Spmd *spmd, const Instr *instr, ShardedValue *result) {
     operands[i] = local.instr;
   }
   uint32_t at = add_local(spmd, instr, plan_local_shape(spmd, instr, &plan), operands, instr->operands.n);
-  localize(spmd, at, instr);
   return plan_results(spmd, instr, &plan, at, NO_ID, result);
 }
 
@@ -283,6 +267,8 @@ static const Handler handlers[OP_COUNT] = {
     [OP_IOTA] = handle_iota,
     [OP_BROADCAST] = handle_broadcast,
     [OP_DOT] = handle_dot,
+    [OP_DYNAMIC_SLICE] = handle_dynamic_slice,
+    [OP_DYNAMIC_UPDATE_SLICE] = handle_dynamic_update_slice,
     [OP_SLICE] = handle_window,
     [OP_PAD] = handle_window,
     [OP_REVERSE] = handle_window,

@@ -3,7 +3,8 @@
  * in general form); XLA's roll, wrap and multi-slice patterns fall out of it. */
 #include "sim/partition/handlers.h"
 
-/* Result row r is row first + step * r of the source, where that lies in [low, high). */
+/* Result row r is row first + step * r of the source, where that lies in [low, high). Step 0: the op must see
+ * the whole dimension. */
 typedef struct {
   int64_t first, step, low, high;
   int64_t rows, source_rows; /* of the result's dimension and of the source's */
@@ -114,6 +115,7 @@ static double window_cost(void *self, const PlanProblem *problem, const Plan *pl
     for (uint32_t d = 0; d < op->shape->rank; d++) {
       const RowMap *map = &op->sources[i].dims[d];
       if (plan->axes[d].n == 0 || map_is_plain(map)) continue;
+      if (map->step == 0) return 1e300;
       double row = dtype_bits(op->shape->dtype) / 8.0;
       for (uint32_t e = 0; e < op->shape->rank; e++)
         if (e != d) row *= (double)ceil_div(op->shape->dims[e], axes_size(plan->axes[e]));
@@ -235,6 +237,10 @@ static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *
   uint32_t *parts = ARENA_ARRAY(spmd->scratch, uint32_t, op->n_sources);
   for (uint32_t i = 0; i < op->n_sources; i++) TRY(fetch_source(op, plan, i, &parts[i]));
   if (plan->axes[dim].n == 0) {
+    for (uint32_t i = 0; i < op->n_sources; i++) {
+      const RowMap *map = &op->sources[i].dims[dim];
+      parts[i] = spmd_rows(spmd, parts[i], dim, map->low, map->high - map->low);
+    }
     *local = add_local(spmd, op->instr, result_shape(op, plan), parts, op->n_sources);
     return STATUS_OK;
   }
@@ -280,13 +286,12 @@ static bool read_reverse(Spmd *spmd, const Instr *instr, WindowSource *source) {
   return true;
 }
 
-/* Padding between rows is left to the op that sees the whole dimension. */
 static bool read_pad(Spmd *spmd, const Instr *instr, WindowSource *source) {
   Padding padding = instr_padding(instr);
   *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
   for (uint32_t d = 0; d < padding.n; d++) {
-    if (padding.at[d].interior != 0) return false;
     source->dims[d].first = -padding.at[d].low;
+    if (padding.at[d].interior != 0) source->dims[d].step = 0;
   }
   return true;
 }
@@ -345,7 +350,7 @@ static bool read_window(Spmd *spmd, const Instr *instr, bool through, WindowOp *
 
 Status handle_window(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   WindowOp op, through;
-  if (!read_window(spmd, instr, false, &op)) return handle_by_factors(spmd, instr, result);
+  read_window(spmd, instr, false, &op);
   Plan plan = window_plan(&op);
   if (read_window(spmd, instr, true, &through)) {
     Plan other = window_plan(&through);

@@ -123,6 +123,31 @@ static bool factor_survives(const FactorRule *rule, uint32_t factor) {
   return true;
 }
 
+/* A dimension is cut only where it is the product of its factors: the rule of an op that takes a part of a
+ * dimension says what goes together, not that the parts can be cut apart. */
+static bool dims_are_whole(const Plan *plan, const TensorFactors *tensor, const Shape *shape) {
+  for (uint32_t d = 0; d < tensor->rank; d++) {
+    int64_t product = 1;
+    bool cut = false;
+    for (uint32_t i = 0; i < tensor->dims[d].n; i++) {
+      product *= plan->rule->factors[tensor->dims[d].at[i]].size;
+      cut = cut || plan->axes[tensor->dims[d].at[i]].n != 0;
+    }
+    if (cut && product != shape->dims[d]) return false;
+  }
+  return true;
+}
+
+static bool shapes_allow(const PlanProblem *problem, const Plan *plan) {
+  const FactorRule *rule = plan->rule;
+  if (problem->own_cost != NULL) return true; /* the handler sees to it */
+  for (uint32_t i = 0; i < rule->n_operands; i++)
+    if (!dims_are_whole(plan, &rule->operands[i], problem->operands[i].global)) return false;
+  for (uint32_t i = 0; i < rule->n_results; i++)
+    if (!dims_are_whole(plan, &rule->results[i], problem->results[i])) return false;
+  return true;
+}
+
 static bool plan_allowed(const Plan *plan) {
   const FactorRule *rule = plan->rule;
   for (uint32_t f = 0; f < rule->n_factors; f++)
@@ -150,7 +175,7 @@ static double compute_cost(const PlanProblem *problem, const Plan *plan) {
 static double wire_cost(const Choice *choice) {
   const PlanProblem *problem = choice->problem;
   Plan plan = plan_of(choice);
-  if (!plan_allowed(&plan)) return 1e300;
+  if (!plan_allowed(&plan) || !shapes_allow(problem, &plan)) return 1e300;
   double cost = problem->own_cost == NULL ? 0 : problem->own_cost(problem->self, problem, &plan);
   for (uint32_t i = 0; i < problem->rule->n_operands; i++)
     cost += reshard_cost(choice->spmd, &problem->operands[i],

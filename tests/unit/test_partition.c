@@ -7,6 +7,7 @@
 #include "sim/eval/npy.h"
 #include "sim/ir/flatten.h"
 #include "sim/ir/print.h"
+#include "sim/ir/verify.h"
 #include "sim/partition/partition.h"
 #include "sim/read/program.h"
 #include "sim/region_boxes.h"
@@ -97,7 +98,8 @@ static Status partition_case(Case *c) {
   TRY(module_partition(c->flat, c->shardings, &c->partitioned, c->diag));
   Source *source = ARENA_NEW(c->arena, Source);
   *source = (Source){STR("partitioned"), module_print(c->arena, c->partitioned->module)};
-  return hlo_read(source, &read_limits_default, &c->read_back, c->diag);
+  TRY(hlo_read(source, &read_limits_default, &c->read_back, c->diag));
+  return module_verify(c->read_back, c->diag);
 }
 
 static ShardBoxes boxes_of(const Case *c, const Sharding *sharding, const Shape *global) {
