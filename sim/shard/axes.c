@@ -25,7 +25,9 @@ static int64_t axis_end(AxisRef a) {
 }
 
 bool axis_overlaps(AxisRef a, AxisRef b) {
-  return a.axis == b.axis && a.pre < axis_end(b) && b.pre < axis_end(a);
+  if (a.axis != b.axis) return false;
+  int64_t low_end = a.pre < b.pre ? axis_end(a) : axis_end(b), high = a.pre < b.pre ? b.pre : a.pre;
+  return high % low_end != 0;
 }
 
 bool axis_is_prefix(AxisRef a, AxisRef b) {

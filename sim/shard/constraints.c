@@ -99,8 +99,7 @@ static void apply(Graph *graph, uint32_t node, const Sharding *sharding) {
   replace_all_but(graph, constraint, value, result_of(&graph->nodes.at[constraint]));
 }
 
-/* --- chains ------------------------------------------------------------------------------------------------
- */
+/* --- Chains. --- */
 
 static bool read_by_constraint(const Graph *graph, uint32_t value, uint32_t except) {
   const Value *v = &graph->values.at[value];

@@ -16,8 +16,7 @@ Slot *graph_slot(const Graph *graph, uint32_t value) {
   return &graph->slots.at[graph->values.at[value].slot];
 }
 
-/* --- values ------------------------------------------------------------------------------------------------
- */
+/* --- Values. --- */
 
 uint32_t graph_new_value(Graph *graph, uint32_t comp, uint32_t instr, const Shape *shape) {
   Slot slot = {.shape = shape,
@@ -95,8 +94,7 @@ static Ids element_values(const Graph *graph, uint32_t comp, const Instr *instr)
   return (Ids){tuple.at + first, count_leaves(instr->shape)};
 }
 
-/* --- nodes -------------------------------------------------------------------------------------------------
- */
+/* --- Nodes. --- */
 
 /* The value that is used where `value` is: an output's result is not a use of its own. */
 static uint32_t used_value(const Graph *graph, uint32_t value) {
@@ -153,8 +151,7 @@ static void add_op_node(Graph *graph, uint32_t comp, uint32_t at, Ids results) {
   graph_add_node(graph, node);
 }
 
-/* --- computations ------------------------------------------------------------------------------------------
- */
+/* --- Computations. --- */
 
 static Status add_comp(Graph *graph, uint32_t comp, const Ids *params, uint32_t depth);
 
@@ -262,8 +259,7 @@ static Status add_comp(Graph *graph, uint32_t comp, const Ids *params, uint32_t 
   return STATUS_OK;
 }
 
-/* --- uses and outputs --------------------------------------------------------------------------------------
- */
+/* --- Uses and outputs. --- */
 
 static void count_use(Graph *graph, uint32_t value) {
   graph->values.at[used_value(graph, value)].uses++;

@@ -22,6 +22,7 @@ typedef struct {
   const Shape *shape;
   uint32_t comp, instr;               /* that define it */
   uint32_t origin_comp, origin_instr; /* whose sharding it took over; its own at first */
+  bool by_user;                       /* told by a --spec: not to be made divisible */
   uint32_t group;                     /* of values sharded alike; NO_ID where none */
   Vec(uint32_t) nodes;                /* that touch it, in program order */
 } Slot;
@@ -44,7 +45,8 @@ typedef struct {
   uint32_t value;
   const Shape *shape;
   const Sharding *sharding;
-  bool given;    /* by the program or the user: not inferred */
+  bool given;    /* by the program: not inferred */
+  bool by_user;  /* told by a --spec: not to be made divisible */
   uint32_t slot; /* of the xla.sdy.FuncResultSharding; NO_ID where none */
 } Output;
 
@@ -86,3 +88,22 @@ const Sharding *node_slot_sharding(Arena *arena, const Graph *graph, const Node 
                                    const Sharding *sharding);
 /* `sharding` without `axes`, in its dimensions and replicated axes. */
 const Sharding *sharding_without_axes(Arena *arena, const Sharding *sharding, AxisList axes);
+
+/* --- Of import.c, for manual.c. --- */
+
+typedef struct {
+  const Sharding **at;
+  uint32_t n;
+} ShardingList;
+
+/* The shardings of an attribute, one or one a value, over the one mesh. */
+Status import_sdy_list(Graph *graph, Str text, Place place, ShardingList *list);
+/* Leaf `k` of sharding={…}; NULL where it says nothing: of values of a manual region, and unknown ones. */
+Status import_hlo(Graph *graph, const Instr *instr, const HloSharding *hlo, uint32_t k, uint32_t rank,
+                  const Sharding **sharding);
+Status import_set(Graph *graph, Ids values, ShardingList list, const Instr *instr);
+/* Axes of size 1 shard nothing. In place. */
+AxisList axes_without_ones(AxisList axes);
+/* Of manual.c: what bounds the region that node `first` and those of the same instruction lead into or out
+ * of. */
+Status import_manual(Graph *graph, uint32_t first);

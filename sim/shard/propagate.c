@@ -14,7 +14,7 @@ typedef struct {
   uint32_t priority, visited;
 } Propagation;
 
-/* --- which way a node may propagate -------------------------------------------------------------------- */
+/* --- Which way a node may propagate. --- */
 
 static bool moves_only(const Node *node, const Instr *instr) {
   if (node->kind != NODE_OP) return true;
@@ -59,8 +59,7 @@ static Direction direction_along(const Propagation *p, const Node *node, const F
   return direction;
 }
 
-/* --- one node --------------------------------------------------------------------------------------------
- */
+/* --- One node. --- */
 
 static void push(Propagation *p, uint32_t n) {
   Node *node = &p->graph->nodes.at[n];
@@ -146,8 +145,7 @@ static void reset_scratch(Propagation *p) {
   p->scratch = arena_new();
 }
 
-/* --- outputs -----------------------------------------------------------------------------------------------
- */
+/* --- Outputs. --- */
 
 /* Between what is given out and the value that is returned, both ways. */
 static void propagate_output(Propagation *p, Output *output) {
@@ -174,8 +172,7 @@ static void propagate_outputs(Propagation *p) {
   for (uint32_t k = 0; k < p->graph->n_outputs; k++) propagate_output(p, &p->graph->outputs[k]);
 }
 
-/* --- priorities
- * ---------------------------------------------------------------------------------------------- */
+/* --- Priorities. --- */
 
 static void run_op_priorities(Propagation *p) {
   for (p->priority = 0; p->priority < OP_PRIORITIES; p->priority++) {
@@ -278,8 +275,7 @@ static void link_nodes(Graph *graph) {
   }
 }
 
-/* --- the table
- * ------------------------------------------------------------------------------------------------ */
+/* --- The table. --- */
 
 static const Sharding *or_replicated(const Graph *graph, const Sharding *sharding, const Shape *shape) {
   if (sharding != NULL) return sharding;
@@ -288,8 +284,9 @@ static const Sharding *or_replicated(const Graph *graph, const Sharding *shardin
 
 static const Sharding *output_sharding(const Graph *graph, const Output *output) {
   const Sharding *sharding = or_replicated(graph, output->sharding, output->shape);
-  if (output->given || !shape_is_array(output->shape)) return sharding;
-  return sharding_divisible(graph->arena, sharding, output->shape);
+  if (output->by_user || !shape_is_array(output->shape)) return sharding;
+  return output->given ? sharding_divisible_by_parts(graph->arena, sharding, output->shape)
+                       : sharding_divisible(graph->arena, sharding, output->shape);
 }
 
 static void settle_outputs(Graph *graph, Shardings *table) {
@@ -302,7 +299,7 @@ static void settle_outputs(Graph *graph, Shardings *table) {
   }
 }
 
-/* A parameter that the program says nothing of lies as propagation found, if that divides it. */
+/* Parameters, like outputs, are laid only where that divides them, unless the user says otherwise. */
 static void settle_params(Graph *graph, Shardings *table) {
   const Comp *entry = module_entry(graph->module);
   Vec(const Sharding *) params = {0};
@@ -311,8 +308,8 @@ static void settle_params(Graph *graph, Shardings *table) {
     for (uint32_t k = 0; k < leaves.n; k++) {
       Slot *slot = graph_slot(graph, leaves.at[k]);
       slot->sharding = or_replicated(graph, slot->sharding, slot->shape);
-      if (slot->wanted == NULL && shape_is_array(slot->shape))
-        slot->sharding = sharding_divisible(graph->arena, slot->sharding, slot->shape);
+      if (!slot->by_user && shape_is_array(slot->shape))
+        slot->sharding = sharding_divisible_by_parts(graph->arena, slot->sharding, slot->shape);
       VEC_PUSH(graph->arena, &params, slot->sharding);
     }
   }

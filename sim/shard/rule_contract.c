@@ -54,7 +54,7 @@ bool rule_reduce(Rule *rule) {
   return true;
 }
 
-/* --- windows ----------------------------------------------------------------------------------------- */
+/* --- Windows. --- */
 
 static bool window_is_trivial(WindowDim window) {
   return window.size == 1 && window.stride == 1 && window.pad_low == 0 && window.pad_high == 0 &&

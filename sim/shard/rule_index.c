@@ -1,7 +1,7 @@
 /* Rules of gather, scatter, sort and top-k. */
 #include "sim/shard/rule_build.h"
 
-/* --- gather and scatter ------------------------------------------------------------------------------ */
+/* --- Gather and scatter. --- */
 
 /* What gather and scatter have in common. `input` is the operand that is indexed, `slices` what lies there:
  * gather's result, scatter's updates. */
@@ -127,7 +127,7 @@ bool rule_scatter(Rule *rule) {
   return indexed_rule(rule, &op);
 }
 
-/* --- sort and top-k ---------------------------------------------------------------------------------- */
+/* --- Sort and top-k. --- */
 
 /* Along the sorted dimension the values are needed whole; shardings pass along it only where some other
  * dimension could take them over. */

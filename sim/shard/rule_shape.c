@@ -22,7 +22,7 @@ bool rule_transpose(Rule *rule) {
   return true;
 }
 
-/* --- reshape ----------------------------------------------------------------------------------------- */
+/* --- Reshape. --- */
 
 /* One side of a reshape while its dimensions are cut into factors: `left` of dimension `dim` is uncut, and
  * the factors so far have the product `done`. */
@@ -87,7 +87,7 @@ bool rule_reshape(Rule *rule) {
   return true;
 }
 
-/* --- slices, pad, concatenate ------------------------------------------------------------------------ */
+/* --- Slices, pad, concatenate. --- */
 
 /* Dimensions of equal size go together; the others are one factor of the operand's size and of the kind told.
  */

@@ -57,7 +57,7 @@ bool rule_rng_bit_generator(Rule *rule) {
   return true;
 }
 
-/* --- collectives of a manual region, along the axes that are not manual ------------------------------- */
+/* --- Collectives of a manual region, along the axes that are not manual. --- */
 
 /* Dimensions in `whole` are one factor of the operands and another of the results. */
 static bool all_but(Rule *rule, Ints whole) {
@@ -89,7 +89,7 @@ bool rule_all_to_all(Rule *rule) {
   return all_but(rule, instr_ints(rule->instr, ATTR_dimensions));
 }
 
-/* --- custom calls ------------------------------------------------------------------------------------ */
+/* --- Custom calls. --- */
 
 static bool rule_eigh(Rule *rule) {
   const Shape *shape = rule_operand(rule, 0);

@@ -13,7 +13,7 @@ bool rule_none(Rule *rule) {
   return false;
 }
 
-/* --- building ---------------------------------------------------------------------------------------- */
+/* --- Building. --- */
 
 static uint32_t n_tensors(const Rule *rule) {
   return rule->n_operands + rule->n_results;
@@ -86,7 +86,7 @@ void rule_factor_unary(Rule *rule, int64_t operand_dim, int64_t result_dim, int6
   add_factor(rule, dims, size, kind, false);
 }
 
-/* --- the rule of an instruction ---------------------------------------------------------------------- */
+/* --- The rule of an instruction. --- */
 
 static uint32_t leaves_of(const Shape *shape, const Shape **leaves) {
   if (!shape_is_tuple(shape)) {
@@ -163,7 +163,7 @@ const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_ope
   return finished(&rule);
 }
 
-/* --- printing ---------------------------------------------------------------------------------------- */
+/* --- Printing. --- */
 
 static void print_factor(StrBuf *buf, uint32_t factor) {
   if (factor <= 'z' - 'i')

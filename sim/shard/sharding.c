@@ -95,20 +95,34 @@ AxisList sharding_used_axes(Arena *arena, const Sharding *sharding) {
   return used;
 }
 
-/* The longest prefix of whole axes whose size divides `size`. */
-static AxisList dividing_prefix(const Mesh *mesh, AxisList axes, int64_t size) {
-  int64_t shards = 1;
+/* The longest prefix of the axes whose size divides `size`; it ends in a sub-axis where `sub_axes` allows
+ * that. */
+static AxisList dividing_prefix(Arena *arena, const Mesh *mesh, AxisList axes, int64_t size, bool sub_axes) {
+  AxisList prefix = {ARENA_ARRAY(arena, AxisRef, axes.n + 1), 0};
   for (uint32_t i = 0; i < axes.n; i++) {
-    shards *= axes.at[i].size;
-    bool whole = axes.at[i].size == mesh->axes[axes.at[i].axis].size;
-    if (!whole || size % shards != 0) return (AxisList){axes.at, i};
+    AxisRef axis = axes.at[i];
+    axis.size = sizes_gcd(size, axis.size);
+    bool whole = axis.size == mesh->axes[axis.axis].size;
+    if (!whole && (!sub_axes || axis.size == 1)) break;
+    prefix.at[prefix.n++] = axis;
+    if (axis.size != axes.at[i].size) break;
+    size /= axis.size;
   }
-  return axes;
+  return prefix;
+}
+
+static const Sharding *divided(Arena *arena, const Sharding *sharding, const Shape *shape, bool sub_axes) {
+  Sharding *divisible = copy(arena, sharding);
+  for (uint32_t d = 0; d < sharding->rank; d++)
+    divisible->dims[d].axes =
+        dividing_prefix(arena, sharding->mesh, sharding->dims[d].axes, shape->dims[d], sub_axes);
+  return divisible;
 }
 
 const Sharding *sharding_divisible(Arena *arena, const Sharding *sharding, const Shape *shape) {
-  Sharding *divisible = copy(arena, sharding);
-  for (uint32_t d = 0; d < sharding->rank; d++)
-    divisible->dims[d].axes = dividing_prefix(sharding->mesh, sharding->dims[d].axes, shape->dims[d]);
-  return divisible;
+  return divided(arena, sharding, shape, false);
+}
+
+const Sharding *sharding_divisible_by_parts(Arena *arena, const Sharding *sharding, const Shape *shape) {
+  return divided(arena, sharding, shape, true);
 }

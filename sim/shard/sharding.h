@@ -53,8 +53,7 @@ typedef struct {
   int64_t device; /* >= 0: the whole value lies on this device alone */
 } Sharding;
 
-/* --- meshes
- * ------------------------------------------------------------------------------------------------------- */
+/* --- Meshes. --- */
 
 /* A mesh of its own copies; `device_ids` (a permutation of 0 … n-1) may be NULL. The product of the sizes
  * must fit 32 bits. */
@@ -76,13 +75,13 @@ int64_t mesh_index(const Mesh *mesh, AxisList axes, uint32_t device);
  * `axes`. */
 GroupList mesh_groups(Arena *arena, const Mesh *mesh, AxisList axes);
 
-/* --- axis lists
- * --------------------------------------------------------------------------------------------------- */
+/* --- Axis lists. --- */
 
 /* Greatest common divisor. */
 int64_t sizes_gcd(int64_t a, int64_t b);
 AxisRef axis_whole(const Mesh *mesh, uint32_t axis);
 bool axis_eq(AxisRef a, AxisRef b);
+/* They have a part in common, or cannot stand beside each other: "x":(1)2 and "x":(3)2 of an axis of 6. */
 bool axis_overlaps(AxisRef a, AxisRef b);
 /* `a` is `b` or its major part: "x":(2)2 of "x":(2)4. */
 bool axis_is_prefix(AxisRef a, AxisRef b);
@@ -99,8 +98,7 @@ AxisList axes_after_prefix(Arena *arena, const Mesh *mesh, AxisList a, AxisList 
 /* The parts of `a` that no axis of `b` covers, in the order of `a`. */
 AxisList axes_minus(Arena *arena, const Mesh *mesh, AxisList a, AxisList b);
 
-/* --- shardings
- * ---------------------------------------------------------------------------------------------------- */
+/* --- Shardings. --- */
 
 /* Every dimension without axes; `open` for all of them. */
 const Sharding *sharding_replicated(Arena *arena, const Mesh *mesh, uint32_t rank, bool open);
@@ -158,3 +156,5 @@ Status sharding_parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t ra
 /* JAX's rule for an inferred output: per dimension the longest prefix of its axes whose size divides the
  * dimension. */
 const Sharding *sharding_divisible(Arena *arena, const Sharding *sharding, const Shape *shape);
+/* The same, but a sub-axis may stand last: what is not inferred keeps as many shards as fit. */
+const Sharding *sharding_divisible_by_parts(Arena *arena, const Sharding *sharding, const Shape *shape);

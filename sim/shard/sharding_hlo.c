@@ -64,7 +64,7 @@ static bool factor_tiling(Arena *arena, const Mesh *mesh, const Tiling *tiling, 
   return true;
 }
 
-/* --- from HLO ---------------------------------------------------------------------------------------- */
+/* --- From hlo. --- */
 
 static Status tiling_of(Arena *arena, const HloSharding *hlo, Tiling *tiling, Place place, Diag *diag) {
   int64_t n = 1;
@@ -223,7 +223,7 @@ Status sharding_from_hlo(Arena *arena, const HloSharding *hlo, const Mesh *mesh,
                    STR_ARG(hlo->text));
 }
 
-/* --- to HLO ------------------------------------------------------------------------------------------ */
+/* --- To hlo. --- */
 
 /* The device list with dimensions of the sizes of `lists`, which together hold every axis of the mesh once.
  */
@@ -258,7 +258,8 @@ static AxisList *axis_lists(Arena *arena, const Sharding *sharding) {
 
 const Sharding *sharding_on_mesh(Arena *arena, const Sharding *sharding, const Mesh *mesh) {
   Sharding *moved = arena_copy(arena, sharding, sizeof *sharding);
-  if (mesh_eq(sharding->mesh, mesh) || sharding->device >= 0) {
+  bool any_axes = sharding->replicated.n != 0 || sharding_used_axes(arena, sharding).n != 0;
+  if (mesh_eq(sharding->mesh, mesh) || sharding->device >= 0 || (!any_axes && sharding->unreduced.n == 0)) {
     moved->mesh = mesh;
     return moved;
   }

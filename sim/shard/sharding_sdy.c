@@ -17,7 +17,7 @@ static Scan scan_of(Arena *arena, Str text, Place place, Diag *diag) {
                 .what = "sharding"};
 }
 
-/* --- meshes ------------------------------------------------------------------------------------------ */
+/* --- Meshes. --- */
 
 static Status scan_mesh_axes(Scan *scan, const char *close, MeshAxis **axes, uint32_t *n, int64_t *devices) {
   Vec(MeshAxis) list = {0};
@@ -94,7 +94,7 @@ Status meshes_of_module(Arena *arena, const Module *module, const Mesh ***meshes
   return scan_end(&scan);
 }
 
-/* --- shardings --------------------------------------------------------------------------------------- */
+/* --- Shardings. --- */
 
 static Status scan_mesh_or_name(Scan *scan, Meshes meshes, const Mesh **mesh) {
   if (scan_take(scan, "mesh")) return scan_mesh(scan, STR("mesh"), mesh);
@@ -248,7 +248,7 @@ Status axes_parse_manual(Arena *arena, Str text, const Mesh *mesh, AxisList *axe
   return scan_end(&scan);
 }
 
-/* --- printing ---------------------------------------------------------------------------------------- */
+/* --- Printing. --- */
 
 static void print_axes(StrBuf *buf, const Mesh *mesh, AxisList axes) {
   for (uint32_t i = 0; i < axes.n; i++) {

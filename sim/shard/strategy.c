@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-/* --- the axes that tensors agree on ------------------------------------------------------------------- */
+/* --- The axes that tensors agree on. --- */
 
 typedef struct {
   AxisList axes;
@@ -45,7 +45,7 @@ static AxisList agreed_axes(const Projection *projection, uint32_t factor, Direc
   return agreement.axes;
 }
 
-/* --- the part of them that a tensor can take ------------------------------------------------------------ */
+/* --- The part of them that a tensor can take. --- */
 
 /* The major part of `axis` that overlaps nothing in `list`; false where nothing is left. */
 static bool cut_overlap(AxisRef *axis, AxisList list) {
@@ -53,7 +53,9 @@ static bool cut_overlap(AxisRef *axis, AxisList list) {
     AxisRef other = list.at[i];
     if (!axis_overlaps(*axis, other)) continue;
     if (other.pre <= axis->pre || other.pre % axis->pre != 0) return false;
-    axis->size = other.pre / axis->pre;
+    int64_t left = other.pre / axis->pre;
+    if (left >= axis->size || axis->size % left != 0) return false;
+    axis->size = left;
   }
   return true;
 }
@@ -143,7 +145,7 @@ static bool extended_axes(const Projection *projection, uint32_t t, uint32_t fac
   return is_strict_prefix(own, *axes);
 }
 
-/* --- the order of factors ------------------------------------------------------------------------------- */
+/* --- The order of factors. --- */
 
 typedef struct {
   uint32_t factor;
@@ -204,8 +206,7 @@ static Candidate *candidates_of(const Projection *projection, const Direction *d
   return candidates;
 }
 
-/* --- the step ---------------------------------------------------------------------------------------------
- */
+/* --- The step. --- */
 
 /* Operands of an elementwise op take from each other only what its results took too. */
 static void limit_to_results(const Projection *projection, uint32_t factor, AxisList *axes) {

@@ -60,8 +60,7 @@ static Status read_case(Case *c) {
   return STATUS_OK;
 }
 
-/* --- programs with expectations in comments ----------------------------------------------------------------
- */
+/* --- Programs with expectations in comments. --- */
 
 /* The next `// word rest` of the head of the file. */
 static bool next_comment(Str *text, Str *word, Str *rest) {
@@ -165,8 +164,7 @@ static uint32_t check_commented(const char *path) {
   return case_close(&c);
 }
 
-/* --- programs with case.json -------------------------------------------------------------------------------
- */
+/* --- Programs with case.json. --- */
 
 static yajl_val json_at(yajl_val value, const char *key) {
   return yajl_tree_get(value, (const char *[]){key, NULL}, yajl_t_any);
@@ -214,8 +212,7 @@ static uint32_t check_jax(const char *folder) {
   return case_close(&c);
 }
 
-/* --- all of them
- * ---------------------------------------------------------------------------------------------- */
+/* --- All of them. --- */
 
 static uint32_t for_each(const char *folder, uint32_t (*check)(const char *path), uint32_t *n) {
   char path[4096];
