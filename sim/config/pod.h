@@ -41,7 +41,8 @@ typedef struct {
   int64_t host_chips;
 
   /* [run] */
-  int64_t numbers_limit; /* elements times ops above which --numbers auto computes no values */
+  int64_t numbers_limit; /* floating-point operations, of all chips, above which --numbers auto computes no
+                            values */
 
   Str mesh_layout; /* [mesh] layout: `auto` or e.g. `data:x,model:y` */
 } Pod;
