@@ -84,16 +84,23 @@ bool lex_accept_text(Lexer *lex, const char *text) {
   return true;
 }
 
+/* The letters, digits, _ - and . at the cursor; an arrow `->` ends them. */
+static Str word_at(const Lexer *lex) {
+  const char *stop = lex->at;
+  while (stop < lex->end && is(*stop, WORD)) stop++;
+  if (stop < lex->end && *stop == '>' && stop > lex->at && stop[-1] == '-') stop--;
+  return (Str){lex->at, (size_t)(stop - lex->at)};
+}
+
 Status lex_expected(Lexer *lex, const char *what) {
   if (lex->open_comment != NULL)
     return LEX_FAIL(lex, lex->open_comment, "close it with */", "a comment that never ends");
   if (lex_at_end(lex))
     return LEX_FAIL(lex, lex->end, "the text looks cut off: write the whole program again",
                     "the text ends where %s is expected", what);
-  Str found = {lex->at, 1};
-  while (is(*lex->at, WORD) && lex->at + found.n < lex->end && is(lex->at[found.n], WORD) && found.n < 80)
-    found.n++;
-  return LEX_FAIL(lex, lex->at, NULL, "expected %s, found '%.*s'", what, STR_ARG(found));
+  Str found = word_at(lex);
+  if (found.n == 0) found = (Str){lex->at, 1};
+  return LEX_FAIL(lex, lex->at, NULL, "expected %s, found '%.*s'", what, STR_ARG(str_sub(found, 0, 80)));
 }
 
 Status lex_expect(Lexer *lex, char c) {
@@ -108,11 +115,7 @@ Status lex_more(Lexer *lex, char close, bool *more) {
 }
 
 Str lex_peek_word(Lexer *lex) {
-  if (!is(lex_peek(lex), WORD_START)) return (Str){lex->at, 0};
-  const char *stop = lex->at + 1;
-  while (stop < lex->end && is(*stop, WORD)) stop++;
-  if (stop < lex->end && stop[0] == '>' && stop[-1] == '-') stop--; /* an arrow follows */
-  return (Str){lex->at, (size_t)(stop - lex->at)};
+  return is(lex_peek(lex), WORD_START) ? word_at(lex) : (Str){lex->at, 0};
 }
 
 Str lex_word(Lexer *lex) {
@@ -128,14 +131,8 @@ bool lex_accept_word(Lexer *lex, const char *word) {
 }
 
 Status lex_name(Lexer *lex, const char *what, Str *name) {
-  if (!lex_accept(lex, '%')) {
-    *name = lex_word(lex);
-    return name->n != 0 ? STATUS_OK : lex_expected(lex, what);
-  }
-  const char *stop = lex->at;
-  while (stop < lex->end && is(*stop, WORD)) stop++;
-  *name = (Str){lex->at, (size_t)(stop - lex->at)};
-  lex->at = stop;
+  *name = lex_accept(lex, '%') ? word_at(lex) : lex_peek_word(lex);
+  lex->at += name->n;
   return name->n != 0 ? STATUS_OK : lex_expected(lex, what);
 }
 
@@ -314,13 +311,20 @@ static bool needless(char before, const char *after, const char *end) {
   return strchr("{[(,=:<>", before) != NULL || strchr("}]),=:<", *after) != NULL || arrow;
 }
 
-/* Past the blanks and comments at `at`, which is within what was taken. */
-static const char *skip_blanks(Lexer *lex, const char *at) {
-  Lexer ahead = *lex;
-  ahead.at = at;
-  ahead.end = lex->at;
-  lex_peek(&ahead);
-  return ahead.at;
+/* Past the blanks and comments at `at`, within what was taken. */
+static const char *skip_blanks(const Lexer *lex, const char *at) {
+  if (!is(*at, BLANK) && *at != '/') return at;
+  Lexer taken = *lex;
+  taken.at = at;
+  taken.end = lex->at;
+  lex_peek(&taken);
+  return taken.at;
+}
+
+/* Past the byte, or the string, at `at`. */
+static const char *skip_token(const Lexer *lex, const char *at) {
+  const char *past = *at == '"' || *at == '\'' ? string_end(lex, at) : NULL;
+  return past != NULL && past <= lex->at ? past : at + 1;
 }
 
 /* Most texts need no change and are given back as slices of the source. */
@@ -328,12 +332,9 @@ static Str without_blanks(Lexer *lex, const char *start, bool packed) {
   const char *stop = lex->at, *from = start;
   StrBuf buf = {.arena = lex->arena};
   for (const char *at = start; at < stop;) {
-    bool quoted = *at == '"' || *at == '\'';
-    const char *next = quoted                         ? string_end(lex, at)
-                       : is(*at, BLANK) || *at == '/' ? skip_blanks(lex, at)
-                                                      : at;
-    if (quoted || next == at) {
-      at = quoted ? next : at + 1;
+    const char *next = skip_blanks(lex, at);
+    if (next == at) {
+      at = skip_token(lex, at);
       continue;
     }
     bool keep = !packed && next < stop && at > start && !needless(at[-1], next, lex->end);
