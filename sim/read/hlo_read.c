@@ -182,11 +182,21 @@ static Status read_arguments(Reader *reader, Instr *instr) {
 
 /* Instructions. */
 
-/* Where no shape is written, that which the operands give. */
+/* Whether a computation that the instruction calls is still to come. */
+static bool calls_ahead(const Reader *reader, const Instr *instr) {
+  Ids called = instr_called(reader->scratch, instr);
+  for (uint32_t i = 0; i < called.n; i++) {
+    if (called.at[i] == NO_ID) return true;
+  }
+  return false;
+}
+
+/* Where no shape is written, that which the operands and callees give. */
 static Status find_shape(Reader *reader, const char *start, Instr *instr) {
   Lexer *lex = &reader->lex;
   if (instr->shape != NULL) return STATUS_OK;
-  TRY(infer_shape(reader->module, reader->comp, instr, reader->arena, &instr->shape, lex->diag));
+  if (!calls_ahead(reader, instr))
+    TRY(infer_shape(reader->module, reader->comp, instr, reader->arena, &instr->shape, lex->diag));
   RETURN_IF(instr->shape == NULL, LEX_FAIL(lex, start, "write the shape before the opcode",
                                            "the shape of this %s is missing", op_text(instr->op)));
   return STATUS_OK;
