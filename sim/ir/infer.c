@@ -340,3 +340,32 @@ Status infer_rng(const Infer *at, const Shape **shape) {
   *shape = at->instr->shape;
   return STATUS_OK;
 }
+
+/* The next state and the bits, or (older) the bits alone. */
+Status infer_rng_bit_generator(const Infer *at, const Shape **shape) {
+  TRY(expect_written(at));
+  const Shape *written = at->instr->shape, *state = operand_shape(at, 0);
+  bool pair = shape_is_tuple(written) && written->rank == 2 && shape_fits(written->parts[0], state, false) &&
+              dtype_is_integer(written->parts[1]->dtype);
+  RETURN_IF(!pair && !dtype_is_integer(written->dtype),
+            INFER_FAIL(at, "a state like operand 0, %s, and an array of integers are expected, %s is written",
+                       shape_words(at, state), shape_words(at, written)));
+  *shape = written;
+  return STATUS_OK;
+}
+
+/* What comes in, and a token. */
+Status infer_infeed(const Infer *at, const Shape **shape) {
+  TRY(expect_written(at));
+  const Shape *written = at->instr->shape;
+  RETURN_IF(!shape_is_tuple(written) || written->rank != 2 || written->parts[1]->dtype != DTYPE_TOKEN,
+            INFER_FAIL(at, "an infeed gives data and a token, %s is written", shape_words(at, written)));
+  *shape = written;
+  return STATUS_OK;
+}
+
+Status infer_outfeed(const Infer *at, const Shape **shape) {
+  RETURN_IF(operand_shape(at, 1)->dtype != DTYPE_TOKEN,
+            INFER_FAIL(at, "operand 1 must be token[], it is %s", shape_words(at, operand_shape(at, 1))));
+  return infer_token(at, shape);
+}

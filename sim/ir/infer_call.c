@@ -90,6 +90,30 @@ static Status written_start(const Infer *at, const Shape *first, const Shape *se
   return STATUS_OK;
 }
 
+/* What the wrapped computation gives, or where only its opcode is written (X-start) what X would. */
+static Status wrapped_result(const Infer *at, const Shape **shape) {
+  Instr inner = *at->instr;
+  *shape = NULL;
+  if (instr_attr(at->instr, ATTR_calls) != NULL)
+    return expect_callee(at, "calls", instr_comp(at->instr, ATTR_calls), all_operands(at),
+                         at->instr->operands.n, shape);
+  RETURN_IF(!op_parse(at->instr->async_of, &inner.op), STATUS_OK);
+  inner.shape = at->instr->shape->parts[1];
+  uint32_t comp = (uint32_t)(at->comp - at->module->comps.at);
+  return infer_shape(at->module, comp, &inner, at->arena, shape, at->diag);
+}
+
+Status infer_async_start(const Infer *at, const Shape **shape) {
+  TRY(expect_written(at));
+  const Shape *written = at->instr->shape, *result;
+  RETURN_IF(!shape_is_tuple(written) || written->rank < 2,
+            INFER_FAIL(at, "a start gives a tuple of operands and results, %s is written",
+                       shape_words(at, written)));
+  TRY(wrapped_result(at, &result));
+  if (result == NULL) return STATUS_OK;
+  return written_start(at, shape_tuple(at->arena, all_operands(at), at->instr->operands.n), result, shape);
+}
+
 Status infer_copy_start(const Infer *at, const Shape **shape) {
   return written_start(at, operand_shape(at, 0), operand_shape(at, 0), shape);
 }

@@ -41,7 +41,8 @@ static uint32_t add_free_dims(const Shape *shape, Ints batch, Ints contracting, 
 Status infer_dot(const Infer *at, const Shape **shape) {
   const Instr *instr = at->instr;
   TRY(expect_operands(at, 2));
-  RETURN_IF(instr->operands.n > 2, STATUS_OK); /* sparse operands: what is written counts */
+  /* A scaled dot has its scales behind; of a dot with metadata of sparse operands what is written counts. */
+  RETURN_IF(instr->operands.n > 2 && instr->op == OP_DOT, STATUS_OK);
   TRY(expect_array(at, 0));
   TRY(expect_array(at, 1));
   const Shape *lhs = operand_shape(at, 0), *rhs = operand_shape(at, 1);
@@ -60,6 +61,38 @@ Status infer_dot(const Infer *at, const Shape **shape) {
   }
   rank = add_free_dims(lhs, lhs_batch, lhs_contracting, dims, rank);
   rank = add_free_dims(rhs, rhs_batch, rhs_contracting, dims, rank);
+  *shape = shape_array(at->arena, product_type(at), dims, rank);
+  return STATUS_OK;
+}
+
+/* A dot whose groups, of sizes in operand 2, lie ragged along a dimension of operand 0. Groups of rows take
+ * each its own slice of operand 1 (which has a dimension of groups); groups of the contraction give each a
+ * result; groups of the batch are a plain dot. */
+Status infer_ragged_dot(const Infer *at, const Shape **shape) {
+  const Instr *instr = at->instr;
+  TRY(expect_operands(at, 3));
+  for (uint32_t i = 0; i < 3; i++) TRY(expect_array(at, i));
+  const Shape *lhs = operand_shape(at, 0), *rhs = operand_shape(at, 1), *sizes = operand_shape(at, 2);
+  Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), group = instr_ints(instr, ATTR_rhs_group_dims);
+  Ints lhs_batch = instr_ints(instr, ATTR_lhs_batch_dims), rhs_batch = instr_ints(instr, ATTR_rhs_batch_dims);
+  Ints lhs_contracting = instr_ints(instr, ATTR_lhs_contracting_dims);
+  Ints rhs_contracting = instr_ints(instr, ATTR_rhs_contracting_dims);
+  TRY(expect_dims(at, ATTR_lhs_ragged_dims, ragged, lhs->rank));
+  TRY(expect_dims(at, ATTR_rhs_group_dims, group, rhs->rank));
+  TRY(check_paired_dims(at, ATTR_lhs_batch_dims, ATTR_rhs_batch_dims));
+  TRY(check_paired_dims(at, ATTR_lhs_contracting_dims, ATTR_rhs_contracting_dims));
+  RETURN_IF(ragged.n != 1 || sizes->rank == 0,
+            INFER_FAIL(at, "a ragged dot has one ragged dimension and sizes of groups"));
+  bool of_contraction = dims_have(lhs_contracting, ragged.at[0]);
+  int64_t *dims = ARENA_ARRAY(at->arena, int64_t, lhs->rank + rhs->rank + 1);
+  uint32_t rank = 0;
+  if (of_contraction) dims[rank++] = sizes->dims[sizes->rank - 1];
+  for (uint32_t b = 0; b < lhs_batch.n; b++) dims[rank++] = lhs->dims[lhs_batch.at[b]];
+  rank = add_free_dims(lhs, lhs_batch, lhs_contracting, dims, rank);
+  for (uint32_t d = 0; d < rhs->rank; d++) {
+    if (!dims_have(rhs_batch, d) && !dims_have(rhs_contracting, d) && !dims_have(group, d))
+      dims[rank++] = rhs->dims[d];
+  }
   *shape = shape_array(at->arena, product_type(at), dims, rank);
   return STATUS_OK;
 }

@@ -73,6 +73,15 @@ static const struct {
     {"r = collective-permute(v), source_target_pairs={{0,1},{1,0}}", "f32[6]"},
     {"r = topk(m), k=2, largest=true", "(f32[4,2], s32[4,2])"},
     {"r = fft(c), fft_type=IRFFT, fft_length={10}", "f32[10]"},
+    {"r = ragged-dot(m, t, is), lhs_contracting_dims={1}, rhs_contracting_dims={2}, lhs_ragged_dims={0},"
+     " rhs_group_dims={0}",
+     NULL},
+    {"g = s32[2] broadcast(is), dimensions={} r = ragged-dot(m, t, g), lhs_contracting_dims={1},"
+     " rhs_contracting_dims={2}, lhs_ragged_dims={0}, rhs_group_dims={0}",
+     "f32[4,4]"},
+    {"g = s32[2] broadcast(is), dimensions={} r = ragged-dot(m, m, g), lhs_contracting_dims={0},"
+     " rhs_contracting_dims={0}, lhs_ragged_dims={0}, rhs_group_dims={}",
+     "f32[2,6,6]"},
     {"r = cholesky(dot(m, m))", NULL},
 };
 
@@ -144,6 +153,24 @@ static const Row rows[] = {
     {"ROOT r = f32[6] collective-permute(v), source_target_pairs={{0,1},{2,1}}", "device 1 receives twice"},
     {"ROOT r = f32[2] reduce-scatter(v), replica_groups={}, dimensions={0}, to_apply=sum",
      "dimension 0 of f32[6] in groups of 4"},
+    {"ROOT r = (u32[2], u8[9]) rng-bit-generator(iv), algorithm=rng_default",
+     "a state like operand 0, s32[6], and"},
+    {"ROOT r = (s32[6], u8[9]) rng-bit-generator(iv), algorithm=rng_default", ""},
+    {"k = token[] after-all() ROOT r = ((f32[2]), token[]) infeed(k)", ""},
+    {"k = token[] after-all() ROOT r = f32[2] infeed(k)", "an infeed gives data and a token"},
+    {"k = token[] after-all() ROOT r = token[] outfeed(v, k)", ""},
+    {"ROOT r = token[] outfeed(v, v)", "operand 1 must be token[], it is f32[6]"},
+    {"ROOT r = ((f32[6]), f32[2], u32[]) slice-start(v), slice={[0:2]}", ""},
+    {"ROOT r = ((f32[6]), f32[3], u32[]) slice-start(v), slice={[0:2]}",
+     "is ((f32[6]), f32[2], u32[]), ((f32[6]), f32[3], u32[]) is written"},
+    {"r = ((f32[6]), f32[2], u32[]) slice-start(v), slice={[0:2]} ROOT d = f32[3] slice-done(r)",
+     "d: by its operands this async-done is f32[2], f32[3] is written"},
+    {"ROOT r = (f32[6], f32[6], u32[]) copy-start(v)", ""},
+    {"r = (f32[6], f32[12]) all-gather-start(v), replica_groups={{0,1},{2,3}}, dimensions={0}"
+     " ROOT d = f32[12] all-gather-done(r)",
+     ""},
+    {"ROOT r = (f32[6], f32[6]) all-gather-start(v), replica_groups={{0,1},{2,3}}, dimensions={0}",
+     "is (f32[6], f32[12])"},
     {"ROOT r = f32[9] custom-call(v), custom_call_target=\"anything\"", ""},
 };
 
