@@ -2,6 +2,7 @@
  * merged); then the inner two are done by the fastest loop that fits: memcpy, a fill, tiles of a
  * transposition, or a strided loop for the element's size. */
 #include "sim/eval/box.h"
+#include "sim/eval/kernel.h"
 
 #include <string.h>
 
@@ -94,7 +95,8 @@ static StridedCopy strided_copy(uint32_t element_bytes) {
 }
 
 /* The last dimension. */
-static void copy_run(const Box *box, unsigned char *to, const unsigned char *from) {
+static void copy_run(const void *self, const Box *box, unsigned char *to, const unsigned char *from) {
+  (void)self;
   uint32_t d = box->rank - 1, bytes = box->element_bytes;
   int64_t n = box->dims[d], to_step = box->to_step[d], from_step = box->from_step[d];
   if (to_step == bytes && from_step == bytes) {
@@ -108,7 +110,8 @@ static void copy_run(const Box *box, unsigned char *to, const unsigned char *fro
 
 /* The last two dimensions, of which the one is dense where it goes and the other where it comes from: in
  * tiles that stay in the cache. */
-static void copy_tiles(const Box *box, unsigned char *to, const unsigned char *from) {
+static void copy_tiles(const void *self, const Box *box, unsigned char *to, const unsigned char *from) {
+  (void)self;
   uint32_t row = box->rank - 2, column = box->rank - 1;
   StridedCopy copy = strided_copy(box->element_bytes);
   for (int64_t r = 0; r < box->dims[row]; r += TILE) {
@@ -135,34 +138,126 @@ static bool arrange_tiles(Box *box) {
   return false;
 }
 
-void box_copy(const Box *original, unsigned char *to, const unsigned char *from) {
-  for (uint32_t d = 0; d < original->rank; d++) {
-    if (original->dims[d] == 0) return;
-  }
-  Box box = *original;
-  merge_dims(&box);
-  if (box.rank == 0) {
-    memcpy(to, from, box.element_bytes);
-    return;
-  }
-  bool tiled = arrange_tiles(&box);
-  uint32_t outer = box.rank - (tiled ? 2 : 1);
+typedef void (*BoxStep)(const void *self, const Box *box, unsigned char *to, const unsigned char *from);
+
+/* Calls `step` at each place of the first `outer` dimensions. */
+static void each_place(const Box *box, uint32_t outer, BoxStep step, const void *self, unsigned char *to,
+                       const unsigned char *from) {
   int64_t at[EVAL_MAX_RANK] = {0};
   for (;;) {
-    if (tiled) {
-      copy_tiles(&box, to, from);
-    } else {
-      copy_run(&box, to, from);
-    }
+    step(self, box, to, from);
     uint32_t d = outer;
     for (; d > 0; d--) {
-      to += box.to_step[d - 1];
-      from += box.from_step[d - 1];
-      if (++at[d - 1] < box.dims[d - 1]) break;
-      to -= box.to_step[d - 1] * box.dims[d - 1];
-      from -= box.from_step[d - 1] * box.dims[d - 1];
+      to += box->to_step[d - 1];
+      from += box->from_step[d - 1];
+      if (++at[d - 1] < box->dims[d - 1]) break;
+      to -= box->to_step[d - 1] * box->dims[d - 1];
+      from -= box->from_step[d - 1] * box->dims[d - 1];
       at[d - 1] = 0;
     }
     if (d == 0) return;
   }
+}
+
+/* Merged; false where it is empty. A box of one element keeps one dimension. */
+static bool prepare(const Box *original, Box *box) {
+  for (uint32_t d = 0; d < original->rank; d++) {
+    if (original->dims[d] == 0) return false;
+  }
+  *box = *original;
+  merge_dims(box);
+  if (box->rank != 0) return true;
+  box->rank = 1;
+  box->dims[0] = 1;
+  box->to_step[0] = box->from_step[0] = box->element_bytes;
+  return true;
+}
+
+void box_copy(const Box *original, unsigned char *to, const unsigned char *from) {
+  Box box;
+  if (!prepare(original, &box)) return;
+  if (arrange_tiles(&box)) {
+    each_place(&box, box.rank - 2, copy_tiles, NULL, to, from);
+  } else {
+    each_place(&box, box.rank - 1, copy_run, NULL, to, from);
+  }
+}
+
+int64_t view_elements(const View *view) {
+  int64_t n = 1;
+  for (uint32_t d = 0; d < view->rank; d++) n *= view->dims[d];
+  return n;
+}
+
+/* The box between two views of the same dimensions. */
+static Box box_between(const View *to, const View *from, uint32_t element_bytes) {
+  Box box = {.rank = to->rank, .element_bytes = element_bytes};
+  for (uint32_t d = 0; d < to->rank; d++) {
+    box.dims[d] = to->dims[d];
+    box.to_step[d] = to->steps[d] * element_bytes;
+    box.from_step[d] = from->steps[d] * element_bytes;
+  }
+  return box;
+}
+
+static View dense_view(const View *like) {
+  View view = *like;
+  view.offset = 0;
+  dense_steps(view.dims, view.rank, 1, view.steps);
+  return view;
+}
+
+static unsigned char *view_start(const Tensor *tensor, const View *view) {
+  return tensor->data + view->offset * dtype_bytes(tensor->dtype);
+}
+
+void view_copy(Tensor *to, const View *to_view, const Tensor *from, const View *from_view) {
+  Box box = box_between(to_view, from_view, dtype_bytes(to->dtype));
+  box_copy(&box, view_start(to, to_view), view_start(from, from_view));
+}
+
+Tensor *view_take(const Tensor *from, const View *view) {
+  int64_t n = view_elements(view);
+  Tensor *vector = tensor_new_array(from->dtype, &n, 1, true);
+  View dense = dense_view(view);
+  view_copy(vector, &dense, from, view);
+  return vector;
+}
+
+void view_put(Tensor *to, const View *view, const Tensor *vector) {
+  View dense = dense_view(view);
+  view_copy(to, view, vector, &dense);
+}
+
+typedef struct {
+  Opcode op;
+  DType dtype;
+} Combine;
+
+/* into = op(into, from) along the last dimension: as it lies, or by blocks where it is strided. */
+static void combine_run(const void *self, const Box *box, unsigned char *into, const unsigned char *from) {
+  const Combine *combine = self;
+  uint32_t d = box->rank - 1, bytes = box->element_bytes;
+  int64_t n = box->dims[d], to_step = box->to_step[d], from_step = box->from_step[d];
+  if (to_step == bytes && from_step == bytes) {
+    binary_run(combine->op, combine->dtype, n, into, from, into);
+    return;
+  }
+  Element16 old[KERNEL_BLOCK], new[KERNEL_BLOCK];
+  StridedCopy copy = strided_copy(bytes);
+  for (int64_t i = 0; i < n; i += KERNEL_BLOCK) {
+    int64_t some = n - i < KERNEL_BLOCK ? n - i : KERNEL_BLOCK;
+    copy(some, (unsigned char *)old, bytes, into + i * to_step, to_step);
+    copy(some, (unsigned char *)new, bytes, from + i * from_step, from_step);
+    binary_run(combine->op, combine->dtype, some, old, new, old);
+    copy(some, into + i * to_step, to_step, (unsigned char *)old, bytes);
+  }
+}
+
+void view_combine(Opcode op, Tensor *into, const View *into_view, const Tensor *from, const View *from_view) {
+  Combine combine = {op, into->dtype};
+  Box original = box_between(into_view, from_view, dtype_bytes(into->dtype)), box;
+  if (!prepare(&original, &box)) return;
+  each_place(&box, box.rank - 1, combine_run, &combine, view_start(into, into_view),
+             view_start(from, from_view));
 }

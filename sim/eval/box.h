@@ -19,3 +19,21 @@ void box_fill(unsigned char *to, const unsigned char *element, uint32_t element_
 void dense_steps(const int64_t *dims, uint32_t rank, uint32_t element_bytes, int64_t *steps);
 /* A box of the dimensions of `dims`, dense at both ends; callers change what differs. */
 Box box_dense(const int64_t *dims, uint32_t rank, uint32_t element_bytes);
+
+/* A strided selection of an array's elements: that at i lies at offset + sum of i[d] * steps[d], in elements.
+ */
+typedef struct {
+  uint32_t rank;
+  int64_t offset;
+  int64_t dims[EVAL_MAX_RANK], steps[EVAL_MAX_RANK];
+} View;
+
+int64_t view_elements(const View *view);
+/* Copies what one view selects to where another of the same dimensions does. */
+void view_copy(Tensor *to, const View *to_view, const Tensor *from, const View *from_view);
+/* The selected elements as a dense vector, and back. */
+Tensor *view_take(const Tensor *from, const View *view);
+void view_put(Tensor *to, const View *view, const Tensor *vector);
+/* Each element that `into_view` selects becomes op(itself, the element of `from_view`); the tensors are of
+ * one type that has the op. */
+void view_combine(Opcode op, Tensor *into, const View *into_view, const Tensor *from, const View *from_view);

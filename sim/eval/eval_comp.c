@@ -1,7 +1,6 @@
 /* Whole computations: those that reductions, maps and comparators apply to scalars. A computation whose
  * instructions are all elementwise is run on vectors, instruction by instruction; any other once an element.
  */
-#include "sim/eval/box.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 
@@ -18,6 +17,7 @@ typedef struct {
   uint32_t n_params;
   Tensor **values;
   int64_t lanes; /* elements that stand in place of each scalar; 0: scalars */
+  uint32_t root; /* the instruction whose value is the result */
 } Frame;
 
 static Status run_frame(Frame *frame, Tensor **result);
@@ -28,6 +28,7 @@ static Status run_callee(const Frame *caller, uint32_t comp, Tensor *const *oper
   frame.context.comp = comp;
   frame.context.depth++;
   frame.comp = module_comp(frame.context.module, comp);
+  frame.root = frame.comp->root;
   return run_frame(&frame, result);
 }
 
@@ -136,23 +137,26 @@ static Status run_frame(Frame *frame, Tensor **result) {
                      "computations call each other too deeply");
   frame->values = calloc(frame->comp->instrs.n + 1, sizeof *frame->values);
   Status status = run_instrs(frame);
-  if (status == STATUS_OK) *result = tensor_retain(frame->values[frame->comp->root]);
+  if (status == STATUS_OK) *result = tensor_retain(frame->values[frame->root]);
   for (uint32_t i = 0; i < frame->comp->instrs.n; i++) tensor_release(frame->values[i]);
   free(frame->values);
   return status;
 }
 
-static Status run_comp(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n,
-                       int64_t lanes, Tensor **result) {
-  Frame caller = {.context = *context, .lanes = lanes};
-  caller.context.given_up = NULL;
-  caller.context.known_limit = 0;
-  return run_callee(&caller, comp, operands, n, result);
+static Frame frame_of(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n) {
+  Frame frame = {.context = *context, .params = operands, .n_params = n};
+  frame.context.comp = comp;
+  frame.context.given_up = NULL;
+  frame.context.known_limit = 0;
+  frame.comp = module_comp(context->module, comp);
+  frame.root = frame.comp->root;
+  return frame;
 }
 
 Status eval_comp(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n,
                  Tensor **result) {
-  return run_comp(context, comp, operands, n, 0, result);
+  Frame frame = frame_of(context, comp, operands, n);
+  return run_frame(&frame, result);
 }
 
 static bool is_scalar_only(const Shape *shape) {
@@ -217,29 +221,59 @@ static void gather_result(Tensor *all, const Tensor *some, int64_t first) {
   for (uint32_t i = 0; i < all->rank; i++) gather_result(all->parts[i], some->parts[i], first);
 }
 
-Status comp_map(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n_operands,
-                int64_t n, Tensor **result) {
-  const Comp *of = module_comp(context->module, comp);
+/* Runs the frame on elements [first, first + lanes) and puts the result beside those before. */
+static Status map_block(Frame *frame, Tensor *const *operands, int64_t first, int64_t lanes, Tensor *all) {
+  Tensor **windows = calloc(frame->n_params + 1, sizeof *windows), *some = NULL;
+  windows_of(operands, frame->n_params, first, lanes, frame->lanes == 0, windows);
+  frame->params = windows;
+  if (frame->lanes != 0) frame->lanes = lanes;
+  Status status = run_frame(frame, &some);
+  if (status == STATUS_OK && !tensor_all_known(some))
+    status = diag_fail(frame->context.diag, STATUS_INVALID, frame->comp->place, NULL,
+                       "a value of %.*s is not known", STR_ARG(frame->comp->name));
+  if (status == STATUS_OK) gather_result(all, some, first);
+  tensor_release(some);
+  for (uint32_t i = 0; i < frame->n_params; i++) tensor_release(windows[i]);
+  free(windows);
+  return status;
+}
+
+Status comp_map_value(const EvalContext *context, uint32_t comp, uint32_t instr, Tensor *const *operands,
+                      uint32_t n_operands, int64_t n, Tensor **result) {
+  Frame frame = frame_of(context, comp, operands, n_operands);
+  frame.root = instr;
   bool vectors = comp_is_elementwise(context->module, comp, 0);
   int64_t step = vectors ? MAP_BLOCK : 1;
-  Tensor *all = vectors_for(of->instrs.at[of->root].shape, n);
-  Tensor **windows = calloc(n_operands + 1, sizeof *windows);
+  frame.lanes = vectors ? step : 0;
+  Tensor *all = vectors_for(frame.comp->instrs.at[instr].shape, n);
   Status status = STATUS_OK;
-  for (int64_t first = 0; first < n && status == STATUS_OK; first += step) {
-    int64_t lanes = n - first < step ? n - first : step;
-    windows_of(operands, n_operands, first, lanes, !vectors, windows);
-    Tensor *some = NULL;
-    status = run_comp(context, comp, windows, n_operands, vectors ? lanes : 0, &some);
-    if (status == STATUS_OK && !tensor_all_known(some))
-      status = diag_fail(context->diag, STATUS_INVALID, of->place, NULL, "a value of %.*s is not known",
-                         STR_ARG(of->name));
-    if (status == STATUS_OK) gather_result(all, some, first);
-    tensor_release(some);
-    for (uint32_t i = 0; i < n_operands; i++) tensor_release(windows[i]);
-  }
-  free(windows);
+  for (int64_t first = 0; first < n && status == STATUS_OK; first += step)
+    status = map_block(&frame, operands, first, n - first < step ? n - first : step, all);
   *result = status == STATUS_OK ? all : NULL;
   if (status != STATUS_OK) tensor_release(all);
+  return status;
+}
+
+Status comp_map(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n_operands,
+                int64_t n, Tensor **result) {
+  return comp_map_value(context, comp, module_comp(context->module, comp)->root, operands, n_operands, n,
+                        result);
+}
+
+Status comp_combine(const EvalContext *context, uint32_t comp, const Combining *pairs, uint32_t n) {
+  Tensor **vectors = calloc(2 * n, sizeof *vectors), *combined = NULL;
+  for (uint32_t i = 0; i < n; i++) {
+    vectors[i] = view_take(pairs[i].into, &pairs[i].into_view);
+    vectors[n + i] = view_take(pairs[i].from, &pairs[i].from_view);
+  }
+  Status status = comp_map(context, comp, vectors, 2 * n, view_elements(&pairs[0].into_view), &combined);
+  for (uint32_t i = 0; i < n && status == STATUS_OK; i++) {
+    const Tensor *part = combined->dtype == DTYPE_TUPLE ? combined->parts[i] : combined;
+    view_put(pairs[i].into, &pairs[i].into_view, part);
+  }
+  tensor_release(combined);
+  for (uint32_t i = 0; i < 2 * n; i++) tensor_release(vectors[i]);
+  free(vectors);
   return status;
 }
 

@@ -1,7 +1,6 @@
 /* dot: the dimensions of each operand are three groups (batch, free, contracting); where each group lies as
  * one dimension the operand is a batch of matrices as it is, else it is transposed first. Floats below f32
  * are computed in f32 and rounded once; the type of the products is the widest of operands and result. */
-#include "sim/eval/box.h"
 #include "sim/eval/dot.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
@@ -100,16 +99,9 @@ static Tensor *transposed(const Tensor *x, const Grouping *grouping) {
   return copy;
 }
 
-static Tensor *converted(Tensor *x, DType dtype) {
-  if (x->dtype == dtype) return tensor_retain(x);
-  Tensor *copy = tensor_new_array(dtype, x->dims, x->rank, true);
-  convert_run(x->dtype, dtype, tensor_elements(x), x->data, copy->data);
-  return copy;
-}
-
 /* The operand in the type of the products, as matrices; gives the tensor that holds them. */
 static Tensor *matrices_of(Tensor *x, DType dtype, const Grouping *grouping, Matrices *matrices) {
-  Tensor *wide = converted(x, dtype);
+  Tensor *wide = tensor_converted(x, dtype);
   if (as_it_lies(wide, grouping, matrices)) return wide;
   Tensor *dense = transposed(wide, grouping);
   tensor_release(wide);
@@ -126,8 +118,7 @@ static DType wider(DType a, DType b) {
              : a;
 }
 
-/* The type that products are summed in. Integers wrap, so that the result's width is enough. */
-static DType product_dtype(DType lhs, DType rhs, DType result) {
+DType product_dtype(DType lhs, DType rhs, DType result) {
   if (result == DTYPE_PRED) return DTYPE_U32;
   if (dtype_is_integer(result) && dtype_is_integer(lhs) && dtype_is_integer(rhs))
     return compute_dtype(result);
@@ -151,7 +142,7 @@ Status eval_dot(const EvalContext *context, const Instr *instr, Tensor *const *o
   Tensor *lhs_holder = matrices_of(lhs, dtype, &left, &a), *rhs_holder = matrices_of(rhs, dtype, &right, &b);
   Tensor *product = tensor_new_array(dtype, instr->shape->dims, instr->shape->rank, true);
   matmul(dtype, batch, m, n, k, a, b, product->data);
-  *result = converted(product, instr->shape->dtype);
+  *result = tensor_converted(product, instr->shape->dtype);
   tensor_release(lhs_holder);
   tensor_release(rhs_holder);
   tensor_release(product);

@@ -1,5 +1,4 @@
 /* Ops that compute each element of the result from the elements at the same place. */
-#include "sim/eval/box.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 
@@ -72,16 +71,17 @@ Status eval_clamp(const EvalContext *context, const Instr *instr, Tensor *const 
   return STATUS_OK;
 }
 
+Tensor *tensor_converted(Tensor *tensor, DType dtype) {
+  if (tensor->dtype == dtype) return tensor_retain(tensor);
+  Tensor *converted = tensor_new_array(dtype, tensor->dims, tensor->rank, true);
+  convert_run(tensor->dtype, dtype, tensor_elements(tensor), tensor->data, converted->data);
+  return converted;
+}
+
 Status eval_convert(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                     Tensor **result) {
   (void)context;
-  Tensor *x = operands[0];
-  if (x->dtype == instr->shape->dtype) {
-    *result = tensor_retain(x);
-    return STATUS_OK;
-  }
-  *result = tensor_new(instr->shape, true);
-  convert_run(x->dtype, (*result)->dtype, tensor_elements(x), x->data, (*result)->data);
+  *result = tensor_converted(operands[0], instr->shape->dtype);
   return STATUS_OK;
 }
 

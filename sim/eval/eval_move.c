@@ -1,5 +1,4 @@
 /* Ops that move elements without changing them: each is one or a few copies of boxes. */
-#include "sim/eval/box.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 

@@ -3,7 +3,6 @@
  * is combined with a row of results. Sums of f32 are kept in f64 meanwhile, those of smaller floats in f32.
  * Any other computation is applied to whole arrays: neighbours along the reduced dimensions are combined in
  * pairs until one is left, so that order is kept and n elements take log n steps. */
-#include "sim/eval/box.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 
@@ -49,7 +48,7 @@ typedef struct {
   DType from, kept; /* of the input, and of results meanwhile */
 } Plain;
 
-static DType kept_dtype(Opcode op, DType dtype) {
+DType reduction_dtype(Opcode op, DType dtype) {
   return op == OP_ADD && dtype == DTYPE_F32 ? DTYPE_F64 : compute_dtype(dtype);
 }
 
@@ -112,7 +111,7 @@ static void reduce_plain(const Plain *plain, const Runs *runs, const Tensor *x, 
 }
 
 static void eval_reduce_plain(Opcode op, Ints dimensions, const Tensor *x, const Tensor *init, Tensor *out) {
-  Plain plain = {op, x->dtype, kept_dtype(op, x->dtype)};
+  Plain plain = {op, x->dtype, reduction_dtype(op, x->dtype)};
   Runs runs = runs_of(x, dimensions);
   Tensor *kept = tensor_new_array(plain.kept, out->dims, out->rank, true);
   int64_t n = tensor_elements(out);
@@ -227,17 +226,24 @@ static Tensor *results_of(const Shape *shape, Tensor **rows, uint32_t n) {
   return is_tuple ? tensor_tuple(rows, n) : rows[0];
 }
 
-/* Whether elements may be combined in any order, with the plain loops. */
-static bool is_associative(Opcode op) {
-  return op == OP_ADD || op == OP_MULTIPLY || op == OP_MAXIMUM || op == OP_MINIMUM || op == OP_AND ||
-         op == OP_OR || op == OP_XOR;
+Opcode plain_reduction(const Module *module, uint32_t comp, DType dtype) {
+  Opcode op = comp_binary_op(module, comp);
+  switch (op) {
+  case OP_ADD:
+  case OP_MULTIPLY:
+  case OP_MAXIMUM:
+  case OP_MINIMUM:
+  case OP_AND:
+  case OP_OR:
+  case OP_XOR: return binary_exists(op, dtype) ? op : OP_COUNT;
+  default: return OP_COUNT;
+  }
 }
 
 Status eval_reduce(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
   uint32_t n = instr->operands.n / 2;
-  Opcode op = comp_binary_op(context->module, instr_comp(instr, ATTR_to_apply));
-  if (n == 1 && is_associative(op) && binary_exists(op, operands[0]->dtype) &&
-      !shape_is_tuple(instr->shape)) {
+  Opcode op = plain_reduction(context->module, instr_comp(instr, ATTR_to_apply), operands[0]->dtype);
+  if (n == 1 && op != OP_COUNT && !shape_is_tuple(instr->shape)) {
     *result = tensor_new(instr->shape, true);
     eval_reduce_plain(op, instr_ints(instr, ATTR_dimensions), operands[0], operands[1], *result);
     return STATUS_OK;

@@ -1,5 +1,4 @@
 /* Ops that make, pass on or take apart values without computing: constants, ids, tuples, tokens, copies. */
-#include "sim/eval/box.h"
 #include "sim/eval/evaluators.h"
 
 #include <stdlib.h>

@@ -3,7 +3,7 @@
  * ranks are at most EVAL_MAX_RANK, and the shapes are those the verifier passed. */
 #pragma once
 
-#include "sim/eval/evaluate.h"
+#include "sim/eval/box.h"
 
 #define OP(name, text, arity, evaluator, rule, cost)                                                         \
   Status eval_##evaluator(const EvalContext *context, const Instr *instr, Tensor *const *operands,           \
@@ -24,6 +24,32 @@ bool may_overwrite(const EvalContext *context, const Instr *instr, Tensor *const
  * element after the other. */
 Status comp_map(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n_operands,
                 int64_t n, Tensor **result);
+/* The same for the value of one instruction in place of the root's. */
+Status comp_map_value(const EvalContext *context, uint32_t comp, uint32_t instr, Tensor *const *operands,
+                      uint32_t n_operands, int64_t n, Tensor **result);
+
+/* Values that a computation combines: those that `into_view` selects with those of `from_view`. */
+typedef struct {
+  Tensor *into;
+  View into_view;
+  const Tensor *from;
+  View from_view;
+} Combining;
+
+/* into = comp(into, from) for n pairs of one size at once: the computation takes n values of each and gives
+ * n. */
+Status comp_combine(const EvalContext *context, uint32_t comp, const Combining *pairs, uint32_t n);
+
+/* A plain op that elements may be combined by in any order (add, maximum, …), if the computation is that and
+ * the type has it; else OP_COUNT. */
+Opcode plain_reduction(const Module *module, uint32_t comp, DType dtype);
+/* The type that a plain reduction keeps its results in: f64 for sums of f32, f32 for smaller floats. */
+DType reduction_dtype(Opcode op, DType dtype);
+/* The type that products of a dot or convolution are summed in: the widest of operands and result, f32 at
+ * least. Integers wrap, so that the result's width is enough. */
+DType product_dtype(DType lhs, DType rhs, DType result);
+/* The array in another type: itself (a reference) where it has it. */
+Tensor *tensor_converted(Tensor *tensor, DType dtype);
 
 /* Whether the target of a custom call can be evaluated. */
 bool custom_call_exists(Str target);

@@ -321,6 +321,103 @@ def dot_cases():
              f"  e = {out}[2,4] dot(p0, p1), lhs_contracting_dims={{2,0}}, rhs_contracting_dims={{0,2}}", ["d", "e"], tolerance=tolerance)
 
 
+def gather_cases():
+    x = array("f32", 5, 6)
+    for at in ([[0, 0], [4, 5], [-3, 2], [9, 1]], [[1, 3], [2, 2], [3, 4], [0, 9]]):
+        case("gather", [x, np.array(at, np.int32)], "  g = f32[4,2,3] gather(p0, p1), offset_dims={1,2}, collapsed_slice_dims={}, "
+             "start_index_map={0,1}, index_vector_dim=1, slice_sizes={2,3}", ["g"])
+    case("gather", [x, np.array([[4, 1, 7], [0, -1, 2]], np.int64)], "  g = f32[2,6,3] gather(p0, p1), offset_dims={1}, "
+         "collapsed_slice_dims={0}, start_index_map={0}, index_vector_dim=2, slice_sizes={1,6}", ["g"])
+    case("gather", [array("s8", 3, 4, 5), np.array([[[1], [2]], [[0], [3]], [[2], [9]]], np.uint8)], "  g = s8[3,2,5] gather(p0, p1), "
+         "offset_dims={2}, collapsed_slice_dims={1}, start_index_map={1}, operand_batching_dims={0}, "
+         "start_indices_batching_dims={0}, index_vector_dim=2, slice_sizes={1,1,5}", ["g"])
+    case("gather", [x, np.array([[1, 0, 2], [5, 2, 0]], np.int32)], "  g = f32[3] gather(p0, p1), offset_dims={}, "
+         "collapsed_slice_dims={0,1}, start_index_map={1,0}, index_vector_dim=0, slice_sizes={1,1}", ["g"])
+
+
+REPLACE = "add {{\n  a = {0}[] parameter(0)\n  ROOT b = {0}[] parameter(1)\n}}"
+SCALED = "add {{\n  a = {0}[] parameter(0)\n  b = {0}[] parameter(1)\n  m = {0}[] multiply(b, b)\n  ROOT c = {0}[] add(a, m)\n}}"
+
+
+def scatter_cases():
+    for dtype in ("f32", "s32", "bf16"):
+        x, u = array(dtype, 6, 4), array(dtype, 5, 4)
+        at = np.array([[1], [5], [1], [-1], [6]], np.int32)
+        for comp in (ADD.format(dtype, "add"), ADD.format(dtype, "multiply"), REPLACE.format(dtype), SCALED.format(dtype)):
+            case("scatter", [x, at, u], f"  s = {dtype}[6,4] scatter(p0, p1, p2), update_window_dims={{1}}, inserted_window_dims={{0}}, "
+                 "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add", ["s"], comp, EPS.get(dtype, 0))
+    x, u = array("f32", 6, 5), array("f32", 3, 2, 2)
+    at = np.array([[0, 1], [4, 4], [5, 0]], np.int32)
+    case("scatter", [x, at, u], "  s = f32[6,5] scatter(p0, p1, p2), update_window_dims={1,2}, inserted_window_dims={}, "
+         "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=add", ["s"], ADD.format("f32", "add"))
+    case("scatter", [array("f32", 3, 4), np.array([[1, 3], [2, 0], [9, 1]], np.int32), array("f32", 3, 2)],
+         "  s = f32[3,4] scatter(p0, p1, p2), update_window_dims={}, inserted_window_dims={1}, scatter_dims_to_operand_dims={1}, "
+         "input_batching_dims={0}, scatter_indices_batching_dims={0}, index_vector_dim=2, to_apply=add", ["s"], ADD.format("f32", "add"))
+    two = ("add {\n  a = f32[] parameter(0)\n  b = s32[] parameter(1)\n  c = f32[] parameter(2)\n  d = s32[] parameter(3)\n"
+           "  e = f32[] maximum(a, c)\n  f = s32[] add(b, d)\n  ROOT t = (f32[], s32[]) tuple(e, f)\n}")
+    case("scatter", [array("f32", 5), array("s32", 5), np.array([[1], [3], [1]], np.int32), array("f32", 3), array("s32", 3)],
+         "  s = (f32[5], s32[5]) scatter(p0, p1, p2, p3, p4), update_window_dims={}, inserted_window_dims={0}, "
+         "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=add\n  x = f32[5] get-tuple-element(s), index=0\n"
+         "  y = s32[5] get-tuple-element(s), index=1", ["x", "y"], two)
+
+
+def sort_cases():
+    less = "less {{\n  a = {0}[] parameter(0)\n  b = {0}[] parameter(1)\n{1}  ROOT c = pred[] compare(a, b), direction={2}\n}}"
+    for dtype, direction in (("f32", "LT, type=TOTALORDER"), ("f32", "GT, type=TOTALORDER"), ("bf16", "LT, type=TOTALORDER"),
+                             ("f64", "LT, type=TOTALORDER"), ("s32", "LT"), ("u8", "GT"), ("s64", "LT"), ("f16", "GT, type=TOTALORDER")):
+        x = np.stack([pairs(dtype)[0], pairs(dtype)[1]])
+        case("sort", [x], f"  s = {shape_text(x)} sort(p0), dimensions={{1}}, is_stable=true, to_apply=less\n"
+             f"  t = {shape_text(x)} sort(p0), dimensions={{0}}, is_stable=true, to_apply=less", ["s", "t"], less.format(dtype, "", direction))
+    x, y = np.round(array("f32", 3, 37) * 3), np.broadcast_to(np.arange(37, dtype=np.int32), (3, 37)).copy()
+    by_key = "less {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  i = s32[] parameter(2)\n  j = s32[] parameter(3)\n"
+    by_two = by_key + ("  lt = pred[] compare(a, b), direction=LT\n  eq = pred[] compare(a, b), direction=EQ\n"
+                       "  gt = pred[] compare(i, j), direction=GT\n  tie = pred[] and(eq, gt)\n  ROOT c = pred[] or(lt, tie)\n}")
+    by_square = by_key + "  aa = f32[] multiply(a, a)\n  bb = f32[] multiply(b, b)\n  ROOT c = pred[] compare(aa, bb), direction=LT\n}"
+    for comp in (by_key + "  ROOT c = pred[] compare(a, b), direction=LT\n}", by_two, by_square):
+        case("sort_keys", [x, y], "  s = (f32[3,37], s32[3,37]) sort(p0, p1), dimensions={1}, is_stable=true, to_apply=less\n"
+             "  v = f32[3,37] get-tuple-element(s), index=0\n  i = s32[3,37] get-tuple-element(s), index=1", ["v", "i"], comp)
+    for dtype in ("f32", "bf16", "s32"):
+        x = pairs(dtype)[0]
+        x = np.stack([x, x[::-1]])
+        case("topk", [x], f"  t = ({dtype}[2,5], s32[2,5]) topk(p0), k=5, largest=true\n"
+             f"  v = {dtype}[2,5] get-tuple-element(t), index=0\n  i = s32[2,5] get-tuple-element(t), index=1", ["v", "i"])
+
+
+def window_cases():
+    for dtype, op, init, tolerance in (("f32", "add", 0, 1e-6), ("f32", "maximum", -np.inf, 0), ("s32", "add", 1, 0), ("bf16", "add", 0, 8e-3),
+                                       ("f32", "multiply", 1, 1e-6)):
+        x, z = array(dtype, 2, 7, 9), np.asarray(init).astype(DTYPES[dtype])
+        body = (f"  a = {dtype}[2,4,3] reduce-window(p0, p1), window={{size=1x2x3 stride=1x2x3 pad=0_0x0_1x0_0}}, to_apply=add\n"
+                f"  b = {dtype}[2,7,9] reduce-window(p0, p1), window={{size=1x1x9 pad=0_0x0_0x8_0}}, to_apply=add\n"
+                f"  c = {dtype}[2,7,9] reduce-window(p0, p1), window={{size=1x7x1 pad=0_0x0_6x0_0}}, to_apply=add\n"
+                f"  d = {dtype}[2,3,19] reduce-window(p0, p1), window={{size=1x3x2 stride=1x2x1 pad=0_0x1_1x1_2 lhs_dilate=1x1x2 rhs_dilate=1x2x1}}, to_apply=add\n"
+                f"  e = {dtype}[1,7,7] reduce-window(p0, p1), window={{size=2x1x2 stride=1x1x1 rhs_dilate=1x1x2}}, to_apply=add")
+        results = list("abde" if dtype == "bf16" else "abcde")  # XLA sums c from its other end
+        case("reduce_window", [x, z], body, results, ADD.format(dtype, op), tolerance)
+        case("reduce_window", [array(dtype, 4, 4), z], f"  a = {dtype}[4,4] reduce-window(p0, p1), window={{size=3x3 pad=1_1x1_1}}, to_apply=add", ["a"],
+             SCALED.format(dtype), tolerance)
+
+
+def conv(name, lhs, rhs, out, window, labels, more="", dtype="f32", tolerance=3e-5):
+    case(name, [array(dtype, *lhs), array(dtype, *rhs)], f"  c = {dtype}[{','.join(map(str, out))}] convolution(p0, p1), "
+         f"window={{{window}}}, dim_labels={labels}{more}", ["c"], tolerance=tolerance)
+
+
+def convolution_cases():
+    conv("convolution", (2, 8, 9, 3), (3, 3, 3, 4), (2, 8, 9, 4), "size=3x3 pad=1_1x1_1", "b01f_01io->b01f")
+    conv("convolution", (2, 3, 8, 9), (4, 3, 3, 2), (2, 4, 3, 4), "size=3x2 stride=2x2 pad=0_0x0_0", "bf01_oi01->bf01")
+    conv("convolution", (2, 8, 3), (3, 3, 5), (2, 15, 5), "size=3 pad=2_0 lhs_dilate=2", "b0f_0io->b0f")
+    conv("convolution", (2, 11, 3), (3, 3, 5), (2, 4, 5), "size=3 stride=2 pad=1_0 rhs_dilate=2 rhs_reversal=1", "b0f_0io->b0f")
+    conv("convolution", (2, 6, 6, 6), (3, 3, 1, 12), (2, 4, 4, 12), "size=3x3", "b01f_01io->b01f", ", feature_group_count=6")
+    conv("convolution", (2, 6, 6, 6), (3, 3, 2, 9), (2, 4, 4, 9), "size=3x3", "b01f_01io->b01f", ", feature_group_count=3")
+    conv("convolution", (4, 6, 6, 3), (3, 3, 3, 6), (2, 4, 4, 6), "size=3x3", "b01f_01io->b01f", ", batch_group_count=2")
+    conv("convolution", (3, 5), (5, 4), (3, 4), "", "bf_io->bf")
+    conv("convolution", (2, 4, 5, 6, 2), (2, 2, 2, 2, 3), (2, 3, 4, 5, 3), "size=2x2x2", "b012f_012io->b012f")
+    conv("convolution", (2, 8, 3), (3, 3, 5), (2, 5, 5), "size=3 pad=-1_0", "b0f_0io->b0f")
+    conv("convolution_bf16", (2, 8, 9, 3), (3, 3, 3, 4), (2, 8, 9, 4), "size=3x3 pad=1_1x1_1", "b01f_01io->b01f", dtype="bf16", tolerance=8e-3)
+    conv("convolution", (2, 8, 3), (3, 3, 5), (2, 6, 5), "size=3", "b0f_0io->b0f", dtype="s32", tolerance=0)
+
+
 def main():
     jax.config.update("jax_enable_x64", True)
     OUT.mkdir(parents=True, exist_ok=True)
