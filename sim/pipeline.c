@@ -51,6 +51,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
     TRY(partitioned_adopt(pipeline->module, &settings, &pipeline->partitioned, diag));
   } else {
     TRY(module_flatten(pipeline->module, &pipeline->flat, diag));
+    module_split_constants(pipeline->flat);
     TRY(module_propagate(pipeline->flat, &settings, &pipeline->shardings, diag));
     TRY(module_partition(pipeline->flat, pipeline->shardings, &pipeline->partitioned, diag));
   }
