@@ -45,9 +45,9 @@ typedef struct {
   uint32_t ports;                /* the first of RING_PORTS an axis */
   uint32_t done_semaphore;       /* of axes, or pieces, that run beside the first */
   uint32_t n_semaphores;
-  int64_t buffers[2]; /* elements of each */
-  uint32_t chunks;    /* TREE: of each half of the value */
-  uint32_t root;      /* TREE: a member */
+  int64_t buffers[2];             /* elements of each */
+  uint32_t root, streams, chunks; /* TREE: the member that has the value; parts of it, and pieces of a part */
+  const uint32_t *target_of, *source_of; /* permute: by member, NO_MEMBER where none */
 
   uint32_t steps;    /* hop latencies on the longest way */
   double link_bytes; /* over the fullest link, one way */
@@ -57,12 +57,26 @@ typedef struct {
 
 enum { PLAN_WORK, PLAN_SLOTS }; /* the two buffers */
 
-/* The fastest plan that podsim knows. */
+/* The fastest plan that podsim knows. For gathers, reductions and all-to-alls. */
 const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKind kind,
                                       const GroupLayout *group, int64_t elements, uint32_t element_bits);
+/* `target_of` and `source_of` must outlive the plan. The value stands in PLAN_WORK, what comes in PLAN_SLOTS.
+ */
+const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
+                                   const uint32_t *target_of, const uint32_t *source_of, int64_t elements,
+                                   uint32_t element_bits);
+/* The value stands in PLAN_WORK of the root, and in the end of all. */
+const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLayout *group, uint32_t root,
+                                     int64_t elements, uint32_t element_bits);
 
 /* Where the work buffer of a gather, reduce-scatter or ring all-reduce holds a piece: in a part a member,
  * ordered by place with the first axis of the piece outermost. */
 Split piece_split(const CollectivePlan *plan, uint32_t piece);
 /* The part that belongs to a member. */
 uint32_t piece_part(const CollectivePlan *plan, uint32_t piece, uint32_t member);
+/* Of an all-to-all: where a piece of what a member is to get stands at first, in PLAN_WORK, and where what
+ * came from a member stands in the end, in PLAN_SLOTS. */
+Slice sent_slice(const CollectivePlan *plan, uint32_t piece, uint32_t target);
+Slice received_slice(const CollectivePlan *plan, uint32_t piece, uint32_t source);
+/* What all members of an all-to-all exchange in one phase of a piece: a buffer's n elements. */
+Slice phase_slice(const CollectivePlan *plan, uint32_t buffer, uint32_t piece, uint32_t phase);

@@ -12,6 +12,13 @@ void reduce_scatter_kernel(Kernel *kernel);
 /* The work buffer becomes the reduction over all members, with the same bits on all. */
 void all_reduce_kernel(Kernel *kernel);
 
+/* What each member has for each other one goes there. */
+void all_to_all_kernel(Kernel *kernel);
+/* Each source's value to its target. */
+void permute_kernel(Kernel *kernel);
+/* The root's value to all. */
+void broadcast_kernel(Kernel *kernel);
+
 /* An axis of a plan's group as this member sees it; blocks, semaphores and slots are left empty. */
 Ring ring_along(Kernel *kernel, uint32_t axis);
 /* Frees the ports of all axes, before the first step. */

@@ -17,7 +17,7 @@ typedef struct {
 typedef struct {
   uint32_t members;
   const uint32_t *chips; /* by member */
-  uint32_t n_axes;       /* 0 for a single chip */
+  uint32_t n_axes;       /* 0 for a single chip, which no kernel is run for */
   GroupAxis axes[POD_AXES];
   uint32_t *member_at; /* by place: row-major over the axes */
   uint32_t *place_of;  /* by member */

@@ -71,20 +71,20 @@ static int64_t in_part(const CollectivePlan *plan, uint32_t piece, uint32_t memb
   return split_slice(piece_split(plan, piece), piece_part(plan, piece, member), 1).at + i;
 }
 
-static void fill(Run *run, uint32_t member) {
-  const CollectivePlan *plan = run->plan;
-  int32_t *work = work_of(run, member);
-  for (uint32_t p = 0; p < plan->pieces.n && plan->kind != COLLECTIVE_ALL_REDUCE; p++) {
-    Piece piece = plan->pieces.at[p];
-    for (uint32_t other = 0; other < plan->group->members; other++)
-      for (int64_t i = 0; i < piece.n; i++)
-        if (plan->kind == COLLECTIVE_REDUCE_SCATTER || other == member)
-          work[in_part(plan, p, other, i)] = plan->kind == COLLECTIVE_ALL_GATHER
-                                                 ? number(member, piece.at + i)
-                                                 : number(member, other * plan->elements + piece.at + i);
-  }
-  for (int64_t i = 0; i < plan->elements && plan->kind == COLLECTIVE_ALL_REDUCE; i++)
-    work[i] = number(member, i);
+/* What each kind of collective starts from and must end with. */
+
+static void gather_fill(Run *run, uint32_t member, int32_t *work) {
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+      work[in_part(run->plan, p, member, i)] = number(member, run->plan->pieces.at[p].at + i);
+}
+
+static void gather_check(Run *run, uint32_t member, const int32_t *work) {
+  (void)member;
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (uint32_t other = 0; other < run->plan->group->members; other++)
+      for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+        run->wrong += work[in_part(run->plan, p, other, i)] != number(other, run->plan->pieces.at[p].at + i);
 }
 
 static int32_t sum_of(uint32_t members, int64_t at) {
@@ -93,20 +93,93 @@ static int32_t sum_of(uint32_t members, int64_t at) {
   return (int32_t)sum;
 }
 
-static void check(Run *run, uint32_t member) {
-  const CollectivePlan *plan = run->plan;
-  uint32_t members = plan->group->members;
-  const int32_t *work = work_of(run, member);
-  for (uint32_t p = 0; p < plan->pieces.n && plan->kind == COLLECTIVE_ALL_GATHER; p++)
-    for (uint32_t other = 0; other < members; other++)
-      for (int64_t i = 0; i < plan->pieces.at[p].n; i++)
-        run->wrong += work[in_part(plan, p, other, i)] != number(other, plan->pieces.at[p].at + i);
-  for (uint32_t p = 0; p < plan->pieces.n && plan->kind == COLLECTIVE_REDUCE_SCATTER; p++)
-    for (int64_t i = 0; i < plan->pieces.at[p].n; i++)
-      run->wrong += work[in_part(plan, p, member, i)] !=
-                    sum_of(members, member * plan->elements + plan->pieces.at[p].at + i);
-  for (int64_t i = 0; i < plan->elements && plan->kind == COLLECTIVE_ALL_REDUCE; i++)
-    run->wrong += work[i] != sum_of(members, i);
+static void scatter_fill(Run *run, uint32_t member, int32_t *work) {
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (uint32_t other = 0; other < run->plan->group->members; other++)
+      for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+        work[in_part(run->plan, p, other, i)] =
+            number(member, other * run->plan->elements + run->plan->pieces.at[p].at + i);
+}
+
+static void scatter_check(Run *run, uint32_t member, const int32_t *work) {
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+      run->wrong +=
+          work[in_part(run->plan, p, member, i)] !=
+          sum_of(run->plan->group->members, member * run->plan->elements + run->plan->pieces.at[p].at + i);
+}
+
+static void value_fill(Run *run, uint32_t member, int32_t *work) {
+  for (int64_t i = 0; i < run->plan->elements; i++) work[i] = number(member, i);
+}
+
+static void reduce_check(Run *run, uint32_t member, const int32_t *work) {
+  (void)member;
+  for (int64_t i = 0; i < run->plan->elements; i++)
+    run->wrong += work[i] != sum_of(run->plan->group->members, i);
+}
+
+static void exchange_fill(Run *run, uint32_t member, int32_t *work) {
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (uint32_t other = 0; other < run->plan->group->members; other++)
+      for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+        work[sent_slice(run->plan, p, other).at + i] =
+            number(member, other * 1000 + run->plan->pieces.at[p].at + i);
+}
+
+static void exchange_check(Run *run, uint32_t member, const int32_t *work) {
+  (void)work;
+  const int32_t *came = (const int32_t *)launch_buffer(run->launch, member, PLAN_SLOTS);
+  for (uint32_t p = 0; p < run->plan->pieces.n; p++)
+    for (uint32_t other = 0; other < run->plan->group->members; other++)
+      for (int64_t i = 0; i < run->plan->pieces.at[p].n; i++)
+        run->wrong += came[received_slice(run->plan, p, other).at + i] !=
+                      number(other, member * 1000 + run->plan->pieces.at[p].at + i);
+}
+
+static void permute_check(Run *run, uint32_t member, const int32_t *work) {
+  (void)work;
+  const int32_t *came = (const int32_t *)launch_buffer(run->launch, member, PLAN_SLOTS);
+  uint32_t source = run->plan->source_of[member];
+  for (int64_t i = 0; i < run->plan->elements; i++)
+    run->wrong += came[i] != (source == NO_MEMBER ? 0 : number(source, i));
+}
+
+static void broadcast_check(Run *run, uint32_t member, const int32_t *work) {
+  (void)member;
+  for (int64_t i = 0; i < run->plan->elements; i++) run->wrong += work[i] != number(run->plan->root, i);
+}
+
+static const struct {
+  void (*kernel)(Kernel *kernel);
+  void (*fill)(Run *run, uint32_t member, int32_t *work);
+  void (*check)(Run *run, uint32_t member, const int32_t *work);
+} collectives[COLLECTIVE_KINDS] = {
+    [COLLECTIVE_ALL_GATHER] = {all_gather_kernel, gather_fill, gather_check},
+    [COLLECTIVE_REDUCE_SCATTER] = {reduce_scatter_kernel, scatter_fill, scatter_check},
+    [COLLECTIVE_ALL_REDUCE] = {all_reduce_kernel, value_fill, reduce_check},
+    [COLLECTIVE_ALL_TO_ALL] = {all_to_all_kernel, exchange_fill, exchange_check},
+    [COLLECTIVE_PERMUTE] = {permute_kernel, value_fill, permute_check},
+    [COLLECTIVE_BROADCAST] = {broadcast_kernel, value_fill, broadcast_check},
+};
+
+/* A permute one place on, which leaves out the last member. */
+static const CollectivePlan *shift_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
+                                        int64_t elements) {
+  uint32_t n = group->members, *target = ARENA_ARRAY(arena, uint32_t, n),
+           *source = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) {
+    target[i] = i + 1 < n ? (i + 1) % n : NO_MEMBER;
+    source[i] = i > 0 ? i - 1 : NO_MEMBER;
+  }
+  return permute_plan(arena, pod, group, target, source, elements, 32);
+}
+
+static const CollectivePlan *plan_of(Arena *arena, const Pod *pod, const Case *c, const GroupLayout *group) {
+  if (c->kind == COLLECTIVE_PERMUTE) return shift_plan(arena, pod, group, c->elements);
+  if (c->kind == COLLECTIVE_BROADCAST)
+    return broadcast_plan(arena, pod, group, group->members / 2, c->elements, 32);
+  return collective_plan(arena, pod, c->kind, group, c->elements, 32);
 }
 
 static void run_chip(void *argument) {
@@ -115,14 +188,8 @@ static void run_chip(void *argument) {
   if (run->c->jitter) sleep_until_ps((int64_t)(chip->member * 2654435761u % 20011) * 1000);
   launch_run(run->launch, chip->member);
   if (date_ps() > run->end_ps) run->end_ps = date_ps();
-  if (run->c->numbers) check(run, chip->member);
+  if (run->c->numbers) collectives[run->c->kind].check(run, chip->member, work_of(run, chip->member));
   launch_leave(run->launch);
-}
-
-static void (*kernel_of(CollectiveKind kind))(Kernel *) {
-  return kind == COLLECTIVE_ALL_GATHER       ? all_gather_kernel
-         : kind == COLLECTIVE_REDUCE_SCATTER ? reduce_scatter_kernel
-                                             : all_reduce_kernel;
 }
 
 /* Events of one lane never overlap. */
@@ -135,6 +202,11 @@ static void check_lanes(Ledger *ledger) {
       cr_assert(a->start_ps >= b->start_ps + b->duration_ps || b->start_ps >= a->start_ps + a->duration_ps,
                 "events overlap on track %d lane %u", a->track, a->lane);
     }
+}
+
+/* Whether `elements` is the whole payload already. */
+static bool is_of_all(CollectiveKind kind) {
+  return kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_PERMUTE || kind == COLLECTIVE_BROADCAST;
 }
 
 /* False where the run did not come to its end. */
@@ -151,10 +223,10 @@ static bool run_case(const Case *c, Run *run) {
   RunOptions options = {
       .values = c->numbers ? &values : NULL, .break_wait = c->break_wait, .break_dma = c->break_dma};
   Ledger *ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
-  *run = (Run){.c = c, .plan = collective_plan(arena, pod, c->kind, group, c->elements, 32)};
+  *run = (Run){.c = c, .plan = plan_of(arena, pod, c, group)};
   LaunchSpec spec = {.chips = chips,
                      .members = members,
-                     .body = kernel_of(c->kind),
+                     .body = collectives[c->kind].kernel,
                      .plan = run->plan,
                      .buffers = run->plan->buffers,
                      .n_buffers = 2,
@@ -168,14 +240,14 @@ static bool run_case(const Case *c, Run *run) {
   Chip *all = ARENA_ARRAY(arena, Chip, members);
   for (uint32_t i = 0; i < members; i++) {
     all[i] = (Chip){run, i};
-    if (c->numbers) fill(run, i);
+    if (c->numbers) collectives[c->kind].fill(run, i, work_of(run, i));
     actors_start(run->machine->actors, run_chip, &all[i]);
   }
   bool ended = actors_run(run->machine->actors);
   cr_assert(!ended || c->break_dma != 0 || c->break_wait != 0 || run->machine->launches == NULL,
             "a launch is left over");
   if (c->most != 0 && ended) {
-    double bytes = 4.0 * (double)c->elements * (c->kind == COLLECTIVE_ALL_REDUCE ? 1 : members);
+    double bytes = 4.0 * (double)c->elements * (is_of_all(c->kind) ? 1 : members);
     double ideal = collective_ideal_seconds(pod, c->kind, group->shape, bytes);
     double latency = (double)(pod->ici_ideal ? 0 : pod->ici_lat_ps) * run->plan->steps * 1e-12;
     double ratio = ((double)run->end_ps * 1e-12 - latency) / ideal;
@@ -187,9 +259,10 @@ static bool run_case(const Case *c, Run *run) {
   return ended;
 }
 
-#define AG COLLECTIVE_ALL_GATHER
-#define RS COLLECTIVE_REDUCE_SCATTER
-#define AR COLLECTIVE_ALL_REDUCE
+#define AG  COLLECTIVE_ALL_GATHER
+#define RS  COLLECTIVE_REDUCE_SCATTER
+#define AR  COLLECTIVE_ALL_REDUCE
+#define A2A COLLECTIVE_ALL_TO_ALL
 
 /* Numbers and lanes. */
 ParameterizedTestParameters(collectives, numbers) {
@@ -213,16 +286,15 @@ ParameterizedTestParameters(collectives, numbers) {
       {"4x4", "--", {3, 0, 9, 14, 6}, 5},
       {"4x4", "ww", {1, 0, 5, 4, 2, 6}, 6},
       {"8", "w", {7, 3, 5, 1}, 4},
-      {"4x2", "--", {2}, 1},
   };
   enum { GROUPS = sizeof groups / sizeof *groups };
   static const int64_t sizes[] = {0, 1, 3, 8, 60, 1001};
-  static const CollectiveKind kinds[] = {AG, RS, AR};
-  static Case cases[GROUPS * 6 * 3];
+  static const CollectiveKind kinds[] = {AG, RS, AR, A2A, COLLECTIVE_PERMUTE, COLLECTIVE_BROADCAST};
+  static Case cases[GROUPS * 6 * 6];
   size_t n = 0;
   for (size_t g = 0; g < GROUPS; g++)
     for (size_t s = 0; s < 6; s++)
-      for (size_t k = 0; k < 3; k++) {
+      for (size_t k = 0; k < 6; k++) {
         Case *c = &cases[n++];
         *c = (Case){.kind = kinds[k], .members = groups[g].members, .elements = sizes[s], .numbers = true};
         c->jitter = s % 2 == 1;
@@ -265,6 +337,16 @@ ParameterizedTestParameters(collectives, time) {
       TIMED("4x4", "--", AG, 1 << 20),
       {.shape = "4x2", .wrap = "--", .kind = RS, .elements = 1 << 20, .most = 1.04},
       TIMED("6x4", "ww", AG, 1 << 20),
+      TIMED("8", "w", A2A, 1 << 20),
+      TIMED("5", "w", A2A, 1 << 20),
+      TIMED("16", "w", A2A, 1 << 16),
+      TIMED("16", "-", A2A, 1 << 16),
+      TIMED("8", "-", A2A, 1 << 16),
+      TIMED("7", "-", A2A, 1 << 16),
+      TIMED("4x4", "ww", A2A, 1 << 16),
+      {.shape = "16x8", .wrap = "ww", .kind = A2A, .elements = 1 << 12, .most = 1.06},
+      TIMED("16x16", "ww", A2A, 1 << 12),
+      TIMED("4x2", "--", A2A, 1 << 12),
   };
   return cr_make_param_array(Case, cases, sizeof cases / sizeof *cases);
 }
