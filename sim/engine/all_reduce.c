@@ -24,6 +24,7 @@ static void reduce_whole(Kernel *kernel, const CollectivePlan *plan) {
   open_ports(kernel);
   Ring ring = {.split = {.n = plan->elements}};
   for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) gather_and_reduce(kernel, axis, value, &ring);
+  close_ports(kernel);
 }
 
 void all_reduce_kernel(Kernel *kernel) {

@@ -73,6 +73,8 @@ static void run_stream(Kernel *kernel, void *number) {
     if (incoming >= 0) kernel_wait(kernel, chunk_semaphore(&stream, chunk), 1, parent, "a chunk");
     for (uint32_t axis = first_axis; axis < axes; axis++) pass_on(kernel, &stream, chunk, axis);
   }
+  for (uint32_t port = 0; port < RING_PORTS * axes; port++)
+    kernel_wait(kernel, first_port(&stream) + port, 1, NO_MEMBER, "its own last DMA");
 }
 
 void broadcast_kernel(Kernel *kernel) {

@@ -21,7 +21,8 @@ void broadcast_kernel(Kernel *kernel);
 
 /* An axis of a plan's group as this member sees it; blocks, semaphores and slots are left empty. */
 Ring ring_along(Kernel *kernel, uint32_t axis);
-/* Frees the ports of all axes, before the first step. */
+/* Frees the ports of all axes, before the first step; waits until they are free again, after the last. */
 void open_ports(Kernel *kernel);
+void close_ports(Kernel *kernel);
 /* Runs the items of a plan of rings: the axes side by side, on each one item after the other. */
 void run_rings(Kernel *kernel);

@@ -4,7 +4,8 @@
  *
  * A kernel has buffers, of the same sizes on every member, and semaphores, all zero at the start. Elements
  * are counted, not bytes. A DMA reads its source when it ends, and then writes its target: what is
- * overwritten too early comes out wrong, as on a chip. Nothing orders two DMAs but semaphores. */
+ * overwritten too early comes out wrong, as on a chip. Nothing orders two DMAs but semaphores. All that is
+ * signalled must be waited for: semaphores end at zero. */
 #pragma once
 
 #include <stdbool.h>

@@ -42,7 +42,7 @@ static void *zeroed(size_t n, size_t size) {
 Status machine_new(Arena *arena, const Pod *pod, const RunOptions *options, Ledger *ledger, Machine **machine,
                    Diag *diag) {
   Machine *own = ARENA_NEW(arena, Machine);
-  *own = (Machine){.arena = arena, .pod = pod, .ledger = ledger, .options = options};
+  *own = (Machine){.arena = arena, .pod = pod, .ledger = ledger, .options = options, .diag = diag};
   TRY(fabric_new(arena, pod, ledger, &own->fabric, diag));
   own->actors = fabric_actors(own->fabric);
   *machine = own;
@@ -69,8 +69,27 @@ void machine_free(Machine *machine) {
   while (machine->launches != NULL) launch_free(machine->launches);
 }
 
+/* What was signalled and never waited for may have been used before it was there. */
+static void check_semaphores(const Launch *launch) {
+  Machine *machine = launch->machine;
+  const LaunchSpec *spec = launch->spec;
+  for (uint32_t i = 0; i < spec->members; i++) {
+    const Semaphore *semaphores = launch->members[i].semaphores;
+    for (uint32_t k = 0; semaphores != NULL && k < spec->n_semaphores; k++) {
+      if (semaphores[k].value == 0 || machine->status != STATUS_OK) continue;
+      machine->status = diag_fail(
+          machine->diag, STATUS_DEADLOCK, spec->place, NULL,
+          "race: on chip %u semaphore %u of %.*s is left at %ld: it was signalled more often "
+          "than waited for",
+          spec->chips[i], k, STR_ARG(machine->ledger->names.at[spec->name]), (long)semaphores[k].value);
+    }
+  }
+}
+
 static void free_when_over(Launch *launch) {
-  if (launch->present == 0 && launch->pending == 0) launch_free(launch);
+  if (launch->present > 0 || launch->pending > 0) return;
+  check_semaphores(launch);
+  launch_free(launch);
 }
 
 Launch *launch_new(Machine *machine, const LaunchSpec *spec) {

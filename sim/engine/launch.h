@@ -17,7 +17,8 @@ typedef struct {
   Actors *actors;
   int64_t waits, dmas; /* issued so far, over all chips */
   Launch *launches;    /* that have not ended */
-  Status status;       /* of the first step of a reduction that failed */
+  Diag *diag;
+  Status status; /* the first failure of a kernel: a step of a reduction, or a race */
 } Machine;
 
 /* Starts SimGrid. What it is given must outlive it. */
@@ -37,6 +38,7 @@ typedef struct {
   DType dtype;                          /* of a reduction */
   uint32_t reduction;                   /* computation; NO_ID where the kernel does not reduce */
   uint32_t name, op;                    /* of the ledger */
+  Place place;                          /* of the instruction */
 } LaunchSpec;
 
 /* `spec` and what it points at must outlive the launch. */
@@ -48,7 +50,8 @@ bool launch_has_values(const Launch *launch);
 unsigned char *launch_buffer(Launch *launch, uint32_t member, uint32_t buffer);
 /* Runs the kernel as one member, from its chip's actor, to its end. */
 void launch_run(Launch *launch, uint32_t member);
-/* A member wants nothing more of it. With the last one, and the last DMA, the launch is gone. */
+/* A member wants nothing more of it. With the last one, and the last DMA, the launch is gone; a semaphore
+ * that is not at zero then tells of a wait that is missing, and fails the machine with STATUS_DEADLOCK. */
 void launch_leave(Launch *launch);
 /* Members that have not yet run. */
 uint32_t launch_missing(const Launch *launch);

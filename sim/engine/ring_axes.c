@@ -8,6 +8,12 @@ void open_ports(Kernel *kernel) {
     kernel_signal(kernel, kernel_member(kernel), plan->ports + port, 1);
 }
 
+void close_ports(Kernel *kernel) {
+  const CollectivePlan *plan = kernel_plan(kernel);
+  for (uint32_t port = 0; port < RING_PORTS * plan->group->n_axes; port++)
+    kernel_wait(kernel, plan->ports + port, 1, NO_MEMBER, "its own last DMA");
+}
+
 Ring ring_along(Kernel *kernel, uint32_t axis) {
   const CollectivePlan *plan = kernel_plan(kernel);
   const GroupLayout *group = plan->group;
@@ -67,4 +73,5 @@ void run_rings(Kernel *kernel) {
   run_axis(kernel, NULL);
   for (uint32_t axis = 1; axis < plan->group->n_axes; axis++)
     kernel_wait(kernel, plan->done_semaphore, 1, kernel_member(kernel), "its other axes");
+  close_ports(kernel);
 }

@@ -8,26 +8,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_CHIPS = 256 };
-
+/* A group of chips of a pod. */
 typedef struct {
-  char shape[16], wrap[4]; /* "4x2", a letter an axis: w wraps, - does not */
-  CollectiveKind kind;
-  uint32_t chips[MOST_CHIPS], members; /* 0: the whole pod */
-  int64_t elements;                    /* of 4 bytes */
-  double most;                         /* times the closed form; 0: not compared */
-  bool numbers, jitter, real;          /* real: with hop latency */
-  int64_t break_wait, break_dma;
-} Case;
+  char shape[16], wrap[4];     /* "4x2", a letter an axis: w wraps, - does not */
+  uint32_t chips[16], members; /* 0: the whole pod */
+  bool real;                   /* with hop latency */
+} Site;
 
 /* ---- a pod of its own */
 
-static Pod pod_of(const Case *c) {
+static Pod pod_of(const Site *site) {
   Pod pod = {
       .n_chips = 1, .shape = {1, 1, 1}, .ici_bw_Bps = 4.5e10, .ici_efficiency = 1, .ici_lat_ps = 1000000};
-  pod.ici_ideal = !c->real;
-  for (const char *at = c->shape; *at != 0; at += *at == 'x') {
-    pod.wrap[pod.n_axes] = c->wrap[pod.n_axes] == 'w';
+  pod.ici_ideal = !site->real;
+  for (const char *at = site->shape; *at != 0; at += *at == 'x') {
+    pod.wrap[pod.n_axes] = site->wrap[pod.n_axes] == 'w';
     pod.shape[pod.n_axes] = strtol(at, (char **)&at, 10);
     pod.n_chips *= (uint32_t)pod.shape[pod.n_axes++];
   }
@@ -46,19 +41,33 @@ static int32_t number(uint32_t member, int64_t at) {
   return (int32_t)((member + 1) * 1000003u + (uint32_t)at * 7919u);
 }
 
-/* ---- one run */
+/* ---- collectives, one after the other in one simulation */
 
 typedef struct {
-  const Case *c;
+  CollectiveKind kind;
+  int64_t elements; /* of 4 bytes */
+  bool jitter, numbers;
   const CollectivePlan *plan;
-  Machine *machine;
+  LaunchSpec spec;
   Launch *launch;
-  int64_t end_ps;
+  int64_t start_ps, end_ps;
   uint32_t wrong;
 } Run;
 
 typedef struct {
-  Run *run;
+  Arena *arena;
+  Pod pod;
+  const GroupLayout *group;
+  ValueOps values;
+  RunOptions options;
+  Ledger *ledger;
+  Machine *machine;
+  Run *runs;
+  size_t n_runs;
+} Bench;
+
+typedef struct {
+  Bench *bench;
   uint32_t member;
 } Chip;
 
@@ -175,21 +184,73 @@ static const CollectivePlan *shift_plan(Arena *arena, const Pod *pod, const Grou
   return permute_plan(arena, pod, group, target, source, elements, 32);
 }
 
-static const CollectivePlan *plan_of(Arena *arena, const Pod *pod, const Case *c, const GroupLayout *group) {
-  if (c->kind == COLLECTIVE_PERMUTE) return shift_plan(arena, pod, group, c->elements);
-  if (c->kind == COLLECTIVE_BROADCAST)
-    return broadcast_plan(arena, pod, group, group->members / 2, c->elements, 32);
-  return collective_plan(arena, pod, c->kind, group, c->elements, 32);
+static const CollectivePlan *plan_of(Bench *bench, const Run *run) {
+  const GroupLayout *group = bench->group;
+  if (run->kind == COLLECTIVE_PERMUTE) return shift_plan(bench->arena, &bench->pod, group, run->elements);
+  if (run->kind == COLLECTIVE_BROADCAST)
+    return broadcast_plan(bench->arena, &bench->pod, group, group->members / 2, run->elements, 32);
+  return collective_plan(bench->arena, &bench->pod, run->kind, group, run->elements, 32);
 }
 
+/* Chips come to each collective together, or, jittered, one after the other. */
 static void run_chip(void *argument) {
   Chip *chip = argument;
-  Run *run = chip->run;
-  if (run->c->jitter) sleep_until_ps((int64_t)(chip->member * 2654435761u % 20011) * 1000);
-  launch_run(run->launch, chip->member);
-  if (date_ps() > run->end_ps) run->end_ps = date_ps();
-  if (run->c->numbers) collectives[run->c->kind].check(run, chip->member, work_of(run, chip->member));
-  launch_leave(run->launch);
+  for (size_t i = 0; i < chip->bench->n_runs; i++) {
+    Run *run = &chip->bench->runs[i];
+    sleep_until_ps(run->start_ps +
+                   (run->jitter ? (int64_t)((chip->member + i) * 2654435761u % 20011) * 1000 : 0));
+    launch_run(run->launch, chip->member);
+    if (date_ps() > run->end_ps) run->end_ps = date_ps();
+    if (run->numbers) collectives[run->kind].check(run, chip->member, work_of(run, chip->member));
+    launch_leave(run->launch);
+  }
+}
+
+static Bench *bench_new(const Site *site, bool numbers) {
+  Arena *arena = arena_new();
+  Bench *bench = ARENA_NEW(arena, Bench);
+  *bench = (Bench){.arena = arena, .pod = pod_of(site), .values = {.combine = add}};
+  bench->options.values = numbers ? &bench->values : NULL;
+  uint32_t members = site->members != 0 ? site->members : bench->pod.n_chips;
+  uint32_t *chips = ARENA_ARRAY(arena, uint32_t, members);
+  for (uint32_t i = 0; i < members; i++) chips[i] = site->members != 0 ? site->chips[i] : i;
+  bench->group = group_layout(arena, &bench->pod, chips, members);
+  bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, bench->pod.n_axes);
+  cr_assert_eq(machine_new(arena, &bench->pod, &bench->options, bench->ledger, &bench->machine, diag_new()),
+               STATUS_OK);
+  return bench;
+}
+
+static void prepare(Bench *bench, Run *run) {
+  run->plan = plan_of(bench, run);
+  run->spec = (LaunchSpec){.chips = bench->group->chips,
+                           .members = bench->group->members,
+                           .body = collectives[run->kind].kernel,
+                           .plan = run->plan,
+                           .buffers = run->plan->buffers,
+                           .n_buffers = 2,
+                           .n_semaphores = run->plan->n_semaphores,
+                           .element_bytes = 4,
+                           .element_bits = 32,
+                           .op = NO_OP,
+                           .name = ledger_name(bench->ledger, STR("collective"))};
+  run->launch = launch_new(bench->machine, &run->spec);
+  for (uint32_t member = 0; run->numbers && member < bench->group->members; member++)
+    collectives[run->kind].fill(run, member, work_of(run, member));
+}
+
+static void run_all(Bench *bench, Run *runs, size_t n) {
+  Chip *chips = ARENA_ARRAY(bench->arena, Chip, bench->group->members);
+  bench->runs = runs;
+  bench->n_runs = n;
+  for (size_t i = 0; i < n; i++) prepare(bench, &runs[i]);
+  for (uint32_t member = 0; member < bench->group->members; member++) {
+    chips[member] = (Chip){bench, member};
+    actors_start(bench->machine->actors, run_chip, &chips[member]);
+  }
+  cr_assert(actors_run(bench->machine->actors), "deadlock");
+  cr_assert_null(bench->machine->launches, "a launch is left over");
+  cr_assert_eq(bench->machine->status, STATUS_OK, "a semaphore is left over");
 }
 
 /* Events of one lane never overlap. */
@@ -209,56 +270,6 @@ static bool is_of_all(CollectiveKind kind) {
   return kind == COLLECTIVE_ALL_REDUCE || kind == COLLECTIVE_PERMUTE || kind == COLLECTIVE_BROADCAST;
 }
 
-/* False where the run did not come to its end. */
-static bool run_case(const Case *c, Run *run) {
-  Arena *arena = arena_new();
-  Diag *diag = diag_new();
-  Pod *pod = ARENA_NEW(arena, Pod);
-  *pod = pod_of(c);
-  uint32_t members = c->members != 0 ? c->members : pod->n_chips,
-           *chips = ARENA_ARRAY(arena, uint32_t, members);
-  for (uint32_t i = 0; i < members; i++) chips[i] = c->members != 0 ? c->chips[i] : i;
-  const GroupLayout *group = group_layout(arena, pod, chips, members);
-  ValueOps values = {.combine = add};
-  RunOptions options = {
-      .values = c->numbers ? &values : NULL, .break_wait = c->break_wait, .break_dma = c->break_dma};
-  Ledger *ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
-  *run = (Run){.c = c, .plan = plan_of(arena, pod, c, group)};
-  LaunchSpec spec = {.chips = chips,
-                     .members = members,
-                     .body = collectives[c->kind].kernel,
-                     .plan = run->plan,
-                     .buffers = run->plan->buffers,
-                     .n_buffers = 2,
-                     .n_semaphores = run->plan->n_semaphores,
-                     .element_bytes = 4,
-                     .element_bits = 32,
-                     .op = NO_OP,
-                     .name = ledger_name(ledger, STR("collective"))};
-  cr_assert_eq(machine_new(arena, pod, &options, ledger, &run->machine, diag), STATUS_OK);
-  run->launch = launch_new(run->machine, &spec);
-  Chip *all = ARENA_ARRAY(arena, Chip, members);
-  for (uint32_t i = 0; i < members; i++) {
-    all[i] = (Chip){run, i};
-    if (c->numbers) collectives[c->kind].fill(run, i, work_of(run, i));
-    actors_start(run->machine->actors, run_chip, &all[i]);
-  }
-  bool ended = actors_run(run->machine->actors);
-  cr_assert(!ended || c->break_dma != 0 || c->break_wait != 0 || run->machine->launches == NULL,
-            "a launch is left over");
-  if (c->most != 0 && ended) {
-    double bytes = 4.0 * (double)c->elements * (is_of_all(c->kind) ? 1 : members);
-    double ideal = collective_ideal_seconds(pod, c->kind, group->shape, bytes);
-    double latency = (double)(pod->ici_ideal ? 0 : pod->ici_lat_ps) * run->plan->steps * 1e-12;
-    double ratio = ((double)run->end_ps * 1e-12 - latency) / ideal;
-    cr_expect(ratio >= 1 - 1e-9 && ratio <= c->most, "%s %s %s: %.4f times the closed form", c->shape,
-              c->wrap, collective_text(c->kind), ratio);
-  }
-  check_lanes(ledger);
-  machine_free(run->machine);
-  return ended;
-}
-
 #define AG  COLLECTIVE_ALL_GATHER
 #define RS  COLLECTIVE_REDUCE_SCATTER
 #define AR  COLLECTIVE_ALL_REDUCE
@@ -266,92 +277,175 @@ static bool run_case(const Case *c, Run *run) {
 
 /* Numbers and lanes. */
 ParameterizedTestParameters(collectives, numbers) {
-  static const struct {
-    char shape[16], wrap[4];
-    uint32_t chips[16], members;
-  } groups[] = {
-      {"2", "-", {0}, 0},
-      {"8", "w", {0}, 0},
-      {"5", "w", {0}, 0},
-      {"3", "w", {0}, 0},
-      {"7", "-", {0}, 0},
-      {"4x2", "--", {0}, 0},
-      {"4x4", "ww", {0}, 0},
-      {"4x6", "ww", {0}, 0},
-      {"8x3", "w-", {0}, 0},
-      {"2x3x4", "--w", {0}, 0},
-      {"4x4x4", "www", {0}, 0},
-      {"16", "w", {14, 15, 0, 1}, 4},
-      {"16x2", "w-", {5, 1, 3, 7}, 4},
-      {"4x4", "--", {3, 0, 9, 14, 6}, 5},
-      {"4x4", "ww", {1, 0, 5, 4, 2, 6}, 6},
-      {"8", "w", {7, 3, 5, 1}, 4},
+  static Site sites[] = {
+      {"2", "-", {0}, 0, true},
+      {"8", "w", {0}, 0, false},
+      {"8", "w", {0}, 0, true},
+      {"5", "w", {0}, 0, false},
+      {"3", "w", {0}, 0, true},
+      {"7", "-", {0}, 0, false},
+      {"7", "-", {0}, 0, true},
+      {"4x2", "--", {0}, 0, false},
+      {"4x2", "--", {0}, 0, true},
+      {"4x4", "ww", {0}, 0, true},
+      {"4x6", "ww", {0}, 0, false},
+      {"8x3", "w-", {0}, 0, true},
+      {"2x3x4", "--w", {0}, 0, false},
+      {"4x4x4", "www", {0}, 0, true},
+      {"16", "w", {14, 15, 0, 1}, 4, true},
+      {"16x2", "w-", {5, 1, 3, 7}, 4, false},
+      {"4x4", "--", {3, 0, 9, 14, 6}, 5, true},
+      {"4x4", "ww", {1, 0, 5, 4, 2, 6}, 6, false},
+      {"8", "w", {7, 3, 5, 1}, 4, true},
   };
-  enum { GROUPS = sizeof groups / sizeof *groups };
+  return cr_make_param_array(Site, sites, sizeof sites / sizeof *sites);
+}
+
+ParameterizedTest(Site *site, collectives, numbers) {
   static const int64_t sizes[] = {0, 1, 3, 8, 60, 1001};
-  static const CollectiveKind kinds[] = {AG, RS, AR, A2A, COLLECTIVE_PERMUTE, COLLECTIVE_BROADCAST};
-  static Case cases[GROUPS * 6 * 6];
+  enum { SIZES = sizeof sizes / sizeof *sizes };
+  Run runs[SIZES * COLLECTIVE_KINDS] = {0};
   size_t n = 0;
-  for (size_t g = 0; g < GROUPS; g++)
-    for (size_t s = 0; s < 6; s++)
-      for (size_t k = 0; k < 6; k++) {
-        Case *c = &cases[n++];
-        *c = (Case){.kind = kinds[k], .members = groups[g].members, .elements = sizes[s], .numbers = true};
-        c->jitter = s % 2 == 1;
-        c->real = (s + k) % 3 == 0;
-        memcpy(c->shape, groups[g].shape, sizeof c->shape);
-        memcpy(c->wrap, groups[g].wrap, sizeof c->wrap);
-        memcpy(c->chips, groups[g].chips, sizeof groups[g].chips);
-      }
-  return cr_make_param_array(Case, cases, n);
+  for (int kind = 0; kind < COLLECTIVE_RAGGED_ALL_TO_ALL; kind++)
+    for (int size = 0; size < SIZES; size++, n++)
+      runs[n] = (Run){.kind = (CollectiveKind)kind,
+                      .elements = sizes[size],
+                      .numbers = true,
+                      .jitter = size % 2 == 1,
+                      .start_ps = (int64_t)n * 1000000000};
+  Bench *bench = bench_new(site, true);
+  run_all(bench, runs, n);
+  for (size_t i = 0; i < n; i++)
+    cr_expect_eq(runs[i].wrong, 0, "%s %s of %ld: %u numbers are wrong", site->shape,
+                 collective_text(runs[i].kind), (long)runs[i].elements, runs[i].wrong);
+  check_lanes(bench->ledger);
+  machine_free(bench->machine);
 }
 
-ParameterizedTest(Case *c, collectives, numbers) {
-  Run run;
-  cr_assert(run_case(c, &run), "%s %s: deadlock", c->shape, collective_text(c->kind));
-  cr_assert_eq(run.wrong, 0, "%s %s of %ld: %u numbers are wrong", c->shape, collective_text(c->kind),
-               (long)c->elements, run.wrong);
-}
+/* Time without latency: at least the closed form, and at most so many times it. */
+typedef struct {
+  Site site;
+  struct {
+    CollectiveKind kind;
+    int64_t elements;
+    double most;
+  } runs[6];
+} Timed;
 
-#define TIMED(s, w, k, e)                                                                                    \
-  { .shape = s, .wrap = w, .kind = k, .elements = e, .most = 1.02 }
-
-/* Time: at most 1.02 times the closed form (an all-reduce on a line at most twice). */
 ParameterizedTestParameters(collectives, time) {
-  static Case cases[] = {
-      TIMED("8", "w", AG, 1 << 15),
-      TIMED("8", "w", RS, 1 << 15),
-      TIMED("8", "w", AR, 1 << 18),
-      TIMED("8", "w", AR, 1 << 28),
-      TIMED("5", "w", AG, 1 << 18),
-      TIMED("5", "w", AR, 1 << 18),
-      TIMED("4", "-", AG, 1 << 18),
-      TIMED("8", "-", RS, 1 << 18),
-      TIMED("8", "-", AR, 1 << 18),
-      TIMED("16x16", "ww", AR, 1 << 23),
-      TIMED("16x8", "ww", AR, 1 << 23),
-      TIMED("16x4", "ww", AR, 1 << 23),
-      TIMED("8x16", "-w", AR, 1 << 23),
-      TIMED("4x4x4", "www", AR, 1 << 23),
-      TIMED("4x4x8", "www", AR, 1 << 23),
-      TIMED("4x4", "--", AG, 1 << 20),
-      {.shape = "4x2", .wrap = "--", .kind = RS, .elements = 1 << 20, .most = 1.04},
-      TIMED("6x4", "ww", AG, 1 << 20),
-      TIMED("8", "w", A2A, 1 << 20),
-      TIMED("5", "w", A2A, 1 << 20),
-      TIMED("16", "w", A2A, 1 << 16),
-      TIMED("16", "-", A2A, 1 << 16),
-      TIMED("8", "-", A2A, 1 << 16),
-      TIMED("7", "-", A2A, 1 << 16),
-      TIMED("4x4", "ww", A2A, 1 << 16),
-      {.shape = "16x8", .wrap = "ww", .kind = A2A, .elements = 1 << 12, .most = 1.06},
-      TIMED("16x16", "ww", A2A, 1 << 12),
-      TIMED("4x2", "--", A2A, 1 << 12),
+  static Timed timed[] = {
+      {{"8", "w", {0}, 0, false},
+       {{AG, 1 << 15, 1.02},
+        {RS, 1 << 15, 1.02},
+        {AR, 1 << 18, 1.02},
+        {AR, 1 << 28, 1.02},
+        {A2A, 1 << 20, 1.02}}},
+      {{"5", "w", {0}, 0, false}, {{AG, 1 << 18, 1.02}, {AR, 1 << 18, 1.02}, {A2A, 1 << 20, 1.02}}},
+      {{"16", "w", {0}, 0, false}, {{AG, 1 << 14, 1.02}, {AR, 1 << 24, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"4", "-", {0}, 0, false}, {{AG, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"7", "-", {0}, 0, false}, {{AR, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"8", "-", {0}, 0, false},
+       {{AG, 1 << 15, 1.02}, {RS, 1 << 18, 1.02}, {AR, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"16x16", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.02}}},
+      {{"16x8", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.06}}},
+      {{"16x4", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
+      {{"8x16", "-w", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4x4", "www", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4x8", "www", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4", "--", {0}, 0, false}, {{AG, 1 << 20, 1.02}, {RS, 1 << 20, 1.02}}},
+      {{"4x4", "ww", {0}, 0, false}, {{AG, 1 << 20, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"4x2", "--", {0}, 0, false}, {{RS, 1 << 20, 1.02}, {A2A, 1 << 12, 1.02}}},
+      {{"6x4", "ww", {0}, 0, false}, {{AG, 1 << 20, 1.02}}},
   };
-  return cr_make_param_array(Case, cases, sizeof cases / sizeof *cases);
+  return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }
 
-ParameterizedTest(Case *c, collectives, time) {
-  Run run;
-  cr_assert(run_case(c, &run));
+ParameterizedTest(Timed *timed, collectives, time) {
+  Run runs[6] = {0};
+  size_t n = 0;
+  for (; n < 6 && timed->runs[n].elements > 0; n++)
+    runs[n] = (Run){.kind = timed->runs[n].kind,
+                    .elements = timed->runs[n].elements,
+                    .start_ps = (int64_t)n * 100000000000};
+  Bench *bench = bench_new(&timed->site, false);
+  run_all(bench, runs, n);
+  for (size_t i = 0; i < n; i++) {
+    double bytes = 4.0 * (double)runs[i].elements * (is_of_all(runs[i].kind) ? 1 : bench->group->members);
+    double ideal = collective_ideal_seconds(&bench->pod, runs[i].kind, bench->group->shape, bytes);
+    double ratio = (double)(runs[i].end_ps - runs[i].start_ps) * 1e-12 / ideal;
+    cr_expect(ratio >= 1 - 1e-9 && ratio <= timed->runs[i].most, "%s %s %s: %.4f times the closed form",
+              timed->site.shape, timed->site.wrap, collective_text(runs[i].kind), ratio);
+  }
+  machine_free(bench->machine);
+}
+
+/* With latency: the hops that the plan tells, once each, beside the bytes. */
+ParameterizedTestParameters(collectives, latency) {
+  static Timed timed[] = {
+      {{"8", "w", {0}, 0, true}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
+      {{"4", "-", {0}, 0, true}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 18, 0}, {AR, 1, 0}}},
+      {{"4x4", "ww", {0}, 0, true}, {{AG, 1 << 18, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
+  };
+  return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
+}
+
+ParameterizedTest(Timed *timed, collectives, latency) {
+  Run runs[6] = {0};
+  size_t n = 0;
+  for (; n < 6 && timed->runs[n].elements > 0; n++)
+    runs[n] = (Run){.kind = timed->runs[n].kind,
+                    .elements = timed->runs[n].elements,
+                    .start_ps = (int64_t)n * 10000000000};
+  Bench *bench = bench_new(&timed->site, false);
+  run_all(bench, runs, n);
+  for (size_t i = 0; i < n; i++) {
+    double seconds = (double)(runs[i].end_ps - runs[i].start_ps) * 1e-12;
+    double told = runs[i].plan->steps * 1e-6 + runs[i].plan->link_bytes / bench->pod.ici_bw_Bps;
+    if (runs[i].plan->algorithm == ALGORITHM_RINGS)
+      cr_expect_float_eq(seconds / told, 1, 1e-4, "%s %s: %.4f us, %u steps and bytes say %.4f us",
+                         timed->site.shape, collective_text(runs[i].kind), seconds * 1e6, runs[i].plan->steps,
+                         told * 1e6);
+    cr_expect_float_eq(seconds / runs[i].plan->seconds, 1, 1e-4, "%s %s: %.4f us, predicted %.4f us",
+                       timed->site.shape, collective_text(runs[i].kind), seconds * 1e6,
+                       runs[i].plan->seconds * 1e6);
+  }
+  machine_free(bench->machine);
+}
+
+/* ---- small sizes take few steps, large ones little bandwidth */
+
+Test(collectives, the_plan_depends_on_the_size) {
+  Bench *bench = bench_new(&(Site){"8", "w", {0}, 0, true}, false);
+  const CollectivePlan *small = collective_plan(bench->arena, &bench->pod, AR, bench->group, 1, 32);
+  const CollectivePlan *large = collective_plan(bench->arena, &bench->pod, AR, bench->group, 1 << 20, 32);
+  cr_expect_eq(small->algorithm, ALGORITHM_WHOLE);
+  cr_expect_eq(small->steps, 4);
+  cr_expect_eq(large->algorithm, ALGORITHM_RINGS);
+  cr_expect_eq(large->steps, 8);
+}
+
+/* ---- how groups lie on the torus */
+
+static const GroupLayout *layout_on(const char *shape, const char *wrap, const uint32_t *chips, uint32_t n) {
+  Site site = {.members = n};
+  memcpy(site.shape, shape, strlen(shape));
+  memcpy(site.wrap, wrap, strlen(wrap));
+  Arena *arena = arena_new();
+  Pod *pod = ARENA_NEW(arena, Pod);
+  *pod = pod_of(&site);
+  return group_layout(arena, pod, arena_copy(arena, chips, n * sizeof *chips), n);
+}
+
+Test(group_layout, segments_rings_and_boxes) {
+  const GroupLayout *box = layout_on("4x4", "ww", (uint32_t[]){0, 1, 4, 5}, 4);
+  cr_expect(box->n_axes == 2 && !box->axes[0].ring && !box->axes[1].ring && box->shape.n_axes == 2);
+  const GroupLayout *column = layout_on("4x4", "ww", (uint32_t[]){9, 1, 13, 5}, 4);
+  cr_expect(column->n_axes == 1 && column->axes[0].ring && column->axes[0].neighbours);
+  const GroupLayout *across = layout_on("16", "w", (uint32_t[]){0, 15, 1, 14}, 4);
+  cr_expect(across->n_axes == 1 && !across->axes[0].ring && across->axes[0].neighbours);
+  cr_expect_eq(group_position(across, 0, 3), 0, "chip 14 is the first of the line");
+  const GroupLayout *every_other = layout_on("8", "w", (uint32_t[]){0, 2, 4, 6}, 4);
+  cr_expect(every_other->axes[0].ring && every_other->axes[0].hops == 2 && every_other->shape.n_axes == 0);
+  const GroupLayout *loose = layout_on("4x4", "--", (uint32_t[]){0, 5, 10}, 3);
+  cr_expect(loose->n_axes == 1 && loose->shape.n_axes == 0 && loose->shape.members == 3);
 }

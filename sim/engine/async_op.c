@@ -1,0 +1,161 @@
+/* Asynchronous operations. What is in flight has a lane of the chip's asynchronous track from its start to
+ * its end; a done that comes too early waits on the core's track. */
+#include "sim/engine/async_op.h"
+
+#include "sim/engine/chip.h"
+#include "sim/engine/collective_op.h"
+#include "sim/engine/control_flow.h"
+#include "sim/engine/semaphore.h"
+
+#include <stdlib.h>
+
+struct AsyncOp {
+  Frame *frame;
+  Chip *chip;
+  const Instr *instr; /* of the start */
+  uint32_t name, op;
+  CollectiveOp *collective;
+  Value **operands, *result;
+  Semaphore done;
+  int64_t start_ps, end_ps; /* the end of a copy */
+  Status status;
+};
+
+static AsyncOp **slot_of(Frame *frame, uint32_t instr) {
+  size_t n = module_comp(frame->chip->execution->module, frame->comp)->instrs.n;
+  if (frame->asyncs == NULL) frame->asyncs = calloc(n, sizeof *frame->asyncs);
+  if (frame->asyncs == NULL) abort();
+  return &frame->asyncs[instr];
+}
+
+static AsyncOp *async_new(Frame *frame, const Step *step) {
+  AsyncOp *async = ARENA_NEW(frame->chip->execution->arena, AsyncOp);
+  *async = (AsyncOp){.frame = frame,
+                     .chip = frame->chip,
+                     .instr = frame_instr(frame, step_instr(step)),
+                     .name = frame_name(frame, step_instr(step)),
+                     .start_ps = date_ps()};
+  *slot_of(frame, step_instr(step)) = async;
+  return async;
+}
+
+static void add_event(AsyncOp *async, EventKind kind, int64_t end_ps, int64_t bytes) {
+  Chip *chip = async->chip;
+  uint32_t lane = lane_take(chip->execution->arena, &chip->async_lanes, async->start_ps);
+  lane_give(&chip->async_lanes, lane, end_ps);
+  ledger_add(chip->execution->ledger, (Event){.kind = kind,
+                                              .track = TRACK_ASYNC,
+                                              .chip = chip->number,
+                                              .lane = lane,
+                                              .name = async->name,
+                                              .op = async->op,
+                                              .peer = NO_PEER,
+                                              .start_ps = async->start_ps,
+                                              .duration_ps = end_ps - async->start_ps,
+                                              .bytes = bytes});
+}
+
+static void run_collective(void *argument) {
+  AsyncOp *async = argument;
+  Execution *execution = async->chip->execution;
+  const ValueOps *values = values_of(execution);
+  async->status =
+      collective_run(execution, async->collective, async->chip->number, async->operands, &async->result);
+  for (uint32_t i = 0; async->operands != NULL && i < async->instr->operands.n; i++)
+    values->release(values->self, async->operands[i]);
+  free(async->operands);
+  add_event(async, EVENT_COLLECTIVE, date_ps(), collective_payload_bytes(async->collective));
+  semaphore_signal(&async->done, 1, 0);
+}
+
+static Status start_collective(Frame *frame, const Step *step) {
+  CollectiveOp *collective;
+  TRY(collective_op(frame->chip->execution, frame->comp, step_instr(step), &collective));
+  TRY(frame_join(frame));
+  AsyncOp *async = async_new(frame, step);
+  async->collective = collective;
+  async->op = collective_ledger_op(collective);
+  async->operands = frame_operands(frame, async->instr);
+  frame_release(frame, step);
+  actors_spawn(frame->chip->execution->machine->actors, run_collective, async);
+  return STATUS_OK;
+}
+
+/* A copy's values are there at once; only its time is asynchronous. */
+static Status start_copy(Frame *frame, const Step *step) {
+  AsyncOp *async = async_new(frame, step);
+  async->op = frame_op(frame, step);
+  async->end_ps = async->start_ps + step->time_ps;
+  frame_compute(frame, step);
+  add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
+  semaphore_signal(&async->done, 1, 0);
+  return STATUS_OK;
+}
+
+/* A computation that holds no collective runs where it starts. */
+static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
+  TRY(frame_join(frame));
+  AsyncOp *async = async_new(frame, step);
+  async->op = frame_op(frame, step);
+  Value **operands = frame_operands(frame, async->instr);
+  frame_release(frame, step);
+  TRY(run_computation(frame->chip, comp, frame->trip, operands, &async->result));
+  semaphore_signal(&async->done, 1, 0);
+  return STATUS_OK;
+}
+
+Status run_start(Frame *frame, const Step *step) {
+  const Module *module = frame->chip->execution->module;
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  uint32_t called = instr_comp(instr, ATTR_calls);
+  if (instr->op == OP_COPY_START) return start_copy(frame, step);
+  if (instr->op == OP_ASYNC_START && called != NO_ID) {
+    const Comp *body = module_comp(module, called);
+    if (!op_is_collective(body->instrs.at[body->root].op)) return start_computation(frame, step, called);
+  }
+  return start_collective(frame, step);
+}
+
+static void add_wait_event(Frame *frame, const Step *step, const AsyncOp *async, int64_t start_ps) {
+  int64_t now_ps = date_ps();
+  if (now_ps == start_ps) return;
+  frame->chip->events++;
+  ledger_add(frame->chip->execution->ledger, (Event){.kind = EVENT_WAIT,
+                                                     .track = TRACK_CORE,
+                                                     .chip = frame->chip->number,
+                                                     .name = frame_name(frame, step_instr(step)),
+                                                     .op = async->op,
+                                                     .peer = NO_PEER,
+                                                     .start_ps = start_ps,
+                                                     .duration_ps = now_ps - start_ps});
+}
+
+Status run_done(Frame *frame, const Step *step) {
+  Execution *execution = frame->chip->execution;
+  uint32_t at = step_instr(step);
+  const Instr *instr = frame_instr(frame, at);
+  AsyncOp *async = instr->operands.n == 0 ? NULL : *slot_of(frame, instr->operands.at[0]);
+  RETURN_IF(async == NULL,
+            diag_fail(execution->diag, STATUS_INVALID, instr->place, NULL,
+                      "%.*s: its operation was not started in this computation", STR_ARG(instr->name)));
+  if (instr->op == OP_ASYNC_UPDATE) {
+    *slot_of(frame, at) = async;
+    return STATUS_OK;
+  }
+  int64_t start_ps = date_ps();
+  semaphore_wait(
+      &async->done, 1,
+      (Waiting){
+          .chip = frame->chip->number, .op = async->op, .peer = frame->chip->number, .what = "its end"});
+  sleep_until_ps(async->end_ps);
+  add_wait_event(frame, step, async, start_ps);
+  TRY(execution_fail(execution, async->status));
+  if (instr->op == OP_COPY_DONE) {
+    frame_compute(frame, step);
+    return STATUS_OK;
+  }
+  strand_join(frame->chip->strand);
+  frame->values[at] = async->result;
+  frame_release(frame, step);
+  return STATUS_OK;
+}

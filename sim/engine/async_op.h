@@ -1,0 +1,8 @@
+/* Asynchronous operations: a collective in an actor of its own, a copy that takes its time, or a computation
+ * that was run when it started. */
+#pragma once
+
+#include "sim/engine/frame.h"
+
+Status run_start(Frame *frame, const Step *step);
+Status run_done(Frame *frame, const Step *step);

@@ -1,0 +1,139 @@
+/* A chip. Values of a step are computed by the pool while the chip's actor sleeps for the step's time, and
+ * waited for only where the actor itself needs them: before a collective, a decision of control flow, or the
+ * end. */
+#include "sim/engine/chip.h"
+
+#include "sim/engine/async_op.h"
+#include "sim/engine/collective_op.h"
+#include "sim/engine/control_flow.h"
+
+#include <stdlib.h>
+
+Chip *chip_new(Execution *execution, uint32_t number) {
+  Chip *chip = ARENA_NEW(execution->arena, Chip);
+  *chip = (Chip){.execution = execution, .number = number, .strand = strand_new(execution->pool)};
+  return chip;
+}
+
+static void add_core_event(Frame *frame, const Step *step, EventKind kind, uint32_t op, int64_t start_ps,
+                           int64_t bytes) {
+  Chip *chip = frame->chip;
+  chip->events++;
+  ledger_add(chip->execution->ledger, (Event){.kind = kind,
+                                              .track = TRACK_CORE,
+                                              .chip = chip->number,
+                                              .name = frame_name(frame, step_instr(step)),
+                                              .op = op,
+                                              .peer = NO_PEER,
+                                              .start_ps = start_ps,
+                                              .duration_ps = date_ps() - start_ps,
+                                              .bytes = bytes,
+                                              .flops = step->demand.flops});
+}
+
+/* Also a fusion whose time stands in the step: it is evaluated whole. */
+static Status run_compute(Frame *frame, const Step *step) {
+  int64_t start_ps = date_ps();
+  frame_compute(frame, step);
+  if (step->time_ps == 0) return STATUS_OK;
+  sleep_until_ps(start_ps + step->time_ps);
+  add_core_event(frame, step, EVENT_COMPUTE, frame_op(frame, step), start_ps, step->demand.hbm_bytes);
+  return STATUS_OK;
+}
+
+static Status run_collective(Frame *frame, const Step *step) {
+  Execution *execution = frame->chip->execution;
+  CollectiveOp *collective;
+  TRY(collective_op(execution, frame->comp, step_instr(step), &collective));
+  TRY(frame_join(frame));
+  int64_t start_ps = date_ps();
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  Value **operands = frame_operands(frame, instr), *result;
+  Status status = collective_run(execution, collective, frame->chip->number, operands, &result);
+  for (uint32_t i = 0; operands != NULL && i < instr->operands.n; i++)
+    values_of(execution)->release(values_of(execution)->self, operands[i]);
+  free(operands);
+  frame->values[step_instr(step)] = result;
+  add_core_event(frame, step, EVENT_COLLECTIVE, collective_ledger_op(collective), start_ps,
+                 collective_payload_bytes(collective));
+  frame_release(frame, step);
+  return execution_fail(execution, status);
+}
+
+/* A number from 0 to 2^64 - 1 that looks random (splitmix64). */
+static uint64_t mixed(uint64_t x) {
+  x += 0x9e3779b97f4a7c15u;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
+/* Under --jitter a step starts up to some microseconds late, on each chip otherwise. */
+static void skew(Chip *chip) {
+  enum { MOST_PS = 5000000 };
+  const RunOptions *options = chip->execution->options;
+  uint64_t place = chip->steps++ * chip->execution->devices + chip->number;
+  if (options->jitter)
+    sleep_until_ps(date_ps() + (int64_t)(mixed(options->jitter_seed ^ mixed(place)) % MOST_PS));
+}
+
+static Status run_step(Frame *frame, const Step *step) {
+  TRY(frame->chip->execution->status);
+  if (step->kind != STEP_COMPUTE || step->time_ps > 0) skew(frame->chip);
+  if (step->kind == STEP_WHILE || step->kind == STEP_CONDITIONAL || step->kind == STEP_CALL)
+    TRY(frame_join(frame));
+  switch (step->kind) {
+  case STEP_COMPUTE: return run_compute(frame, step);
+  case STEP_COLLECTIVE: return run_collective(frame, step);
+  case STEP_START: return run_start(frame, step);
+  case STEP_DONE: return run_done(frame, step);
+  case STEP_WHILE: return run_while(frame, step);
+  case STEP_CONDITIONAL: return run_conditional(frame, step);
+  case STEP_CALL: return step->time_ps > 0 ? run_compute(frame, step) : run_call(frame, step);
+  }
+  return STATUS_OK;
+}
+
+Status run_computation(Chip *chip, uint32_t comp, Str trip, Value **arguments, Value **root) {
+  Frame *frame = frame_new(chip, comp, trip, arguments);
+  free(arguments);
+  Status status = STATUS_OK;
+  for (uint32_t i = 0; i < frame->schedule->steps.n && status == STATUS_OK; i++)
+    status = run_step(frame, &frame->schedule->steps.at[i]);
+  Status end = frame_end(frame, root);
+  return status != STATUS_OK ? status : end;
+}
+
+static Value **entry_arguments(const Chip *chip) {
+  const Execution *execution = chip->execution;
+  const ValueOps *values = values_of(execution);
+  uint32_t n = module_entry(execution->module)->params.n;
+  if (values == NULL) return NULL;
+  Value **arguments = calloc(n + 1, sizeof *arguments);
+  if (arguments == NULL) abort();
+  for (uint32_t i = 0; i < n; i++) arguments[i] = values->parameter(values->self, chip->number, i);
+  return arguments;
+}
+
+/* A program of names alone leaves no event: one without length then says that the chip was there. */
+static void add_empty_event(const Chip *chip) {
+  Ledger *ledger = chip->execution->ledger;
+  const Comp *entry = module_entry(chip->execution->module);
+  ledger_add(ledger, (Event){.kind = EVENT_COMPUTE,
+                             .track = TRACK_CORE,
+                             .chip = chip->number,
+                             .name = ledger_name(ledger, entry->instrs.at[entry->root].name),
+                             .op = NO_OP,
+                             .peer = NO_PEER});
+}
+
+void chip_run(void *argument) {
+  Chip *chip = argument;
+  Execution *execution = chip->execution;
+  Status status =
+      run_computation(chip, execution->module->entry, (Str){0}, entry_arguments(chip), &chip->root);
+  execution_fail(execution, status);
+  if (chip->events == 0) add_empty_event(chip);
+  chip->end_ps = date_ps();
+  execution->ended[chip->number] = true;
+}

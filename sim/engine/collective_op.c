@@ -1,0 +1,478 @@
+/* Collective instructions. The operands of one element type travel together as one payload (as bytes, where
+ * nothing is reduced); each payload has a plan for each group, and a list of the executions that some of its
+ * members have come to. */
+#include "sim/engine/collective_op.h"
+
+#include "sim/engine/collectives.h"
+#include "sim/engine/payload.h"
+#include "sim/engine/platform.h"
+#include "sim/ir/device_groups.h"
+
+#include <stdlib.h>
+
+/* An execution that has not been joined by all members yet. */
+typedef struct {
+  uint64_t count;
+  Launch *launch;
+  uint32_t joined;
+} Meeting;
+
+typedef struct {
+  const CollectivePlan *plan;
+  LaunchSpec spec;
+  Vec(Meeting) meetings;
+} GroupRun;
+
+/* One payload of the instruction. */
+typedef struct {
+  Payload in, out;
+  GroupRun *groups;
+} PayloadRun;
+
+struct CollectiveOp {
+  uint32_t comp;
+  const Instr *instr; /* with the attributes */
+  CollectiveKind kind;
+  GroupList groups;
+  uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
+  uint64_t *counts;               /* executions by chip */
+  const Shape *const *results;
+  uint32_t n_results;
+  bool is_tuple; /* the result */
+  Vec(PayloadRun) runs;
+  uint32_t op, name;
+  int64_t payload_bytes;
+  double seconds;
+};
+
+static const struct {
+  Opcode op, start;
+  const char *text;
+  CollectiveKind kind;
+  void (*kernel)(Kernel *kernel);
+} kinds[] = {
+    {OP_ALL_GATHER, OP_ALL_GATHER_START, "all-gather", COLLECTIVE_ALL_GATHER, all_gather_kernel},
+    {OP_ALL_REDUCE, OP_ALL_REDUCE_START, "all-reduce", COLLECTIVE_ALL_REDUCE, all_reduce_kernel},
+    {OP_REDUCE_SCATTER, OP_COUNT, "reduce-scatter", COLLECTIVE_REDUCE_SCATTER, reduce_scatter_kernel},
+    {OP_ALL_TO_ALL, OP_COUNT, "all-to-all", COLLECTIVE_ALL_TO_ALL, all_to_all_kernel},
+    {OP_COLLECTIVE_PERMUTE, OP_COLLECTIVE_PERMUTE_START, "collective-permute", COLLECTIVE_PERMUTE,
+     permute_kernel},
+    {OP_COLLECTIVE_BROADCAST, OP_COUNT, "collective-broadcast", COLLECTIVE_BROADCAST, broadcast_kernel},
+};
+enum { KINDS = sizeof kinds / sizeof *kinds };
+
+/* Which row an instruction is: as it stands, as X-start, or as the sugar of an async-start. */
+static int kind_of(const Instr *instr) {
+  for (int i = 0; i < KINDS; i++)
+    if (instr->op == kinds[i].op || instr->op == kinds[i].start || str_is(instr->async_of, kinds[i].text))
+      return i;
+  return -1;
+}
+
+/* The collective that a generic async-start wraps: the root of its computation. */
+static void unwrap(const Module *module, uint32_t *comp, const Instr **instr) {
+  uint32_t called = instr_comp(*instr, ATTR_calls);
+  if ((*instr)->op != OP_ASYNC_START || called == NO_ID || kind_of(*instr) >= 0) return;
+  *comp = called;
+  *instr = comp_instr(module, called, module_comp(module, called)->root);
+}
+
+/* ---- what is computed */
+
+/* The arrays that come out: a start's shape holds operands and results. */
+static void find_results(Arena *arena, CollectiveOp *own, const Shape *shape) {
+  bool is_start = own->instr->op == OP_ALL_GATHER_START || own->instr->op == OP_COLLECTIVE_PERMUTE_START ||
+                  own->instr->op == OP_ASYNC_START;
+  if (is_start && shape_is_tuple(shape) && shape->rank >= 2) shape = shape->parts[1];
+  own->is_tuple = shape_is_tuple(shape);
+  own->n_results = own->is_tuple ? shape->rank : 1;
+  const Shape **results = ARENA_ARRAY(arena, const Shape *, own->n_results);
+  for (uint32_t i = 0; i < own->n_results; i++) results[i] = own->is_tuple ? shape->parts[i] : shape;
+  own->results = results;
+}
+
+static Status find_groups(Execution *execution, CollectiveOp *own) {
+  Arena *arena = execution->arena;
+  uint32_t devices = execution->devices;
+  if (own->kind == COLLECTIVE_PERMUTE) {
+    own->groups = (GroupList){1, ARENA_ARRAY(arena, uint32_t, 2), ARENA_ARRAY(arena, uint32_t, devices)};
+    own->groups.start[1] = devices;
+    for (uint32_t i = 0; i < devices; i++) own->groups.ids[i] = i;
+  } else {
+    TRY(collective_groups(arena, execution->module, own->instr, devices, &own->groups, execution->diag));
+  }
+  own->group_of = ARENA_ARRAY(arena, uint32_t, devices);
+  own->member_of = ARENA_ARRAY(arena, uint32_t, devices);
+  for (uint32_t i = 0; i < devices; i++) own->group_of[i] = NO_ID;
+  for (uint32_t g = 0; g < own->groups.n; g++)
+    for (uint32_t i = own->groups.start[g]; i < own->groups.start[g + 1]; i++) {
+      own->group_of[own->groups.ids[i]] = g;
+      own->member_of[own->groups.ids[i]] = i - own->groups.start[g];
+    }
+  return STATUS_OK;
+}
+
+static bool reduces(const CollectiveOp *op) {
+  return op->kind == COLLECTIVE_ALL_REDUCE || op->kind == COLLECTIVE_REDUCE_SCATTER;
+}
+
+/* Whether a type's elements can travel as plain bytes. */
+static bool is_bytes(const CollectiveOp *op, DType dtype) {
+  return !reduces(op) && dtype_bits(dtype) == 8 * dtype_bytes(dtype);
+}
+
+/* The payload that an operand belongs to: one of its type, or of bytes. */
+static PayloadRun *run_for(Execution *execution, CollectiveOp *op, DType dtype, uint32_t members) {
+  uint32_t bytes = is_bytes(op, dtype) ? 1 : dtype_bytes(dtype);
+  uint32_t bits = is_bytes(op, dtype) ? 8 : dtype_bits(dtype);
+  for (uint32_t i = 0; i < op->runs.n; i++) {
+    const LaunchSpec *spec = &op->runs.at[i].groups[0].spec;
+    bool same = spec->element_bytes == bytes && spec->element_bits == bits;
+    if (same && (!reduces(op) || spec->dtype == dtype)) return &op->runs.at[i];
+  }
+  PayloadRun run = {.in = {.members = members, .element_bytes = bytes},
+                    .out = {.members = members, .element_bytes = bytes},
+                    .groups = ARENA_ARRAY(execution->arena, GroupRun, op->groups.n + 1)};
+  run.groups[0].spec = (LaunchSpec){.element_bytes = bytes, .element_bits = bits, .dtype = dtype};
+  VEC_PUSH(execution->arena, &op->runs, run);
+  return &op->runs.at[op->runs.n - 1];
+}
+
+/* How operands and results are cut: the dimension that the members share, -1 where each has the whole. */
+static void cut_dimensions(const CollectiveOp *op, int64_t *in, int64_t *out) {
+  Ints dimensions = instr_ints(op->instr, ATTR_dimensions);
+  int64_t dimension = dimensions.n > 0 ? dimensions.at[0] : -1;
+  *in = op->kind == COLLECTIVE_REDUCE_SCATTER || op->kind == COLLECTIVE_ALL_TO_ALL ? dimension : -1;
+  *out = op->kind == COLLECTIVE_ALL_GATHER || op->kind == COLLECTIVE_ALL_TO_ALL ? dimension : -1;
+}
+
+static Status misshaped(const Execution *execution, const CollectiveOp *op) {
+  return diag_fail(execution->diag, STATUS_INVALID, op->instr->place, NULL,
+                   "%.*s: its operands and results do not fit its groups", STR_ARG(op->instr->name));
+}
+
+static Status find_payloads(Execution *execution, CollectiveOp *op) {
+  Arena *arena = execution->arena;
+  Ids operands = op->instr->operands;
+  uint32_t members = op->groups.n == 0 ? 1 : op->groups.start[1] - op->groups.start[0];
+  int64_t in, out;
+  cut_dimensions(op, &in, &out);
+  bool array_of_member = op->kind == COLLECTIVE_ALL_TO_ALL && in < 0;
+  RETURN_IF(operands.n != op->n_results || (array_of_member && operands.n != members),
+            misshaped(execution, op));
+  for (uint32_t i = 0; i < operands.n; i++) {
+    const Shape *operand = comp_instr(execution->module, op->comp, operands.at[i])->shape;
+    const Shape *result = op->results[i];
+    RETURN_IF(!shape_is_array(operand) || !shape_is_array(result), misshaped(execution, op));
+    PayloadRun *run = run_for(execution, op, operand->dtype, members);
+    run->in.array_of_member = run->out.array_of_member = array_of_member;
+    bool fits = payload_add(arena, &run->in, i, operand, in) && payload_add(arena, &run->out, i, result, out);
+    RETURN_IF(!fits || run->in.elements != run->out.elements, misshaped(execution, op));
+    int64_t larger = shape_bytes(operand) > shape_bytes(result) ? shape_bytes(operand) : shape_bytes(result);
+    op->payload_bytes += larger;
+  }
+  RETURN_IF(array_of_member && op->runs.n > 1, misshaped(execution, op));
+  return STATUS_OK;
+}
+
+/* ---- plans */
+
+static Status plan_permute(Execution *execution, const CollectiveOp *op, const GroupLayout *layout,
+                           const PayloadRun *run, const CollectivePlan **plan) {
+  Arena *arena = execution->arena;
+  uint32_t n = execution->devices, *target_of = ARENA_ARRAY(arena, uint32_t, n);
+  uint32_t *source_of = ARENA_ARRAY(arena, uint32_t, n);
+  Pairs pairs;
+  TRY(collective_pairs(arena, execution->module, op->instr, n, &pairs, execution->diag));
+  for (uint32_t i = 0; i < n; i++) target_of[i] = source_of[i] = NO_MEMBER;
+  for (uint32_t i = 0; i < pairs.n; i++) {
+    target_of[pairs.at[i].source] = (uint32_t)pairs.at[i].target;
+    source_of[pairs.at[i].target] = (uint32_t)pairs.at[i].source;
+  }
+  *plan = permute_plan(arena, execution->pod, layout, target_of, source_of, run->in.elements,
+                       run->groups[0].spec.element_bits);
+  return STATUS_OK;
+}
+
+static Status plan_group(Execution *execution, const CollectiveOp *op, const PayloadRun *run,
+                         uint32_t group) {
+  Arena *arena = execution->arena;
+  const uint32_t *chips = op->groups.ids + op->groups.start[group];
+  uint32_t members = op->groups.start[group + 1] - op->groups.start[group];
+  uint32_t bits = run->groups[0].spec.element_bits;
+  const GroupLayout *layout = group_layout(arena, execution->pod, chips, members);
+  GroupRun *own = &run->groups[group];
+  if (op->kind == COLLECTIVE_PERMUTE)
+    TRY(plan_permute(execution, op, layout, run, &own->plan));
+  else if (op->kind == COLLECTIVE_BROADCAST)
+    own->plan = broadcast_plan(arena, execution->pod, layout, 0, run->in.elements, bits);
+  else if (members > 1)
+    own->plan = collective_plan(arena, execution->pod, op->kind, layout, run->in.elements, bits);
+  if (own->plan == NULL) return STATUS_OK;
+  own->spec = (LaunchSpec){.chips = chips,
+                           .members = members,
+                           .body = kinds[kind_of(op->instr)].kernel,
+                           .plan = own->plan,
+                           .buffers = own->plan->buffers,
+                           .n_buffers = 2,
+                           .n_semaphores = own->plan->n_semaphores,
+                           .element_bytes = run->groups[0].spec.element_bytes,
+                           .element_bits = bits,
+                           .dtype = run->groups[0].spec.dtype,
+                           .reduction = instr_comp(op->instr, ATTR_to_apply),
+                           .place = op->instr->place};
+  return STATUS_OK;
+}
+
+static double ideal_seconds(const Execution *execution, const CollectiveOp *op) {
+  double sum = 0;
+  for (uint32_t i = 0; i < op->runs.n; i++) {
+    const CollectivePlan *plan = op->runs.at[i].groups[0].plan;
+    if (plan == NULL) continue;
+    bool of_all = op->kind == COLLECTIVE_ALL_GATHER || op->kind == COLLECTIVE_REDUCE_SCATTER ||
+                  op->kind == COLLECTIVE_ALL_TO_ALL;
+    double bytes = (double)plan->elements * plan->element_bits / 8 * (of_all ? plan->group->members : 1);
+    if (op->kind != COLLECTIVE_PERMUTE || plan->steps > 0 || pod_hop_ps(execution->pod) == 0)
+      sum += collective_ideal_seconds(execution->pod, op->kind, plan->group->shape, bytes);
+  }
+  return sum;
+}
+
+static void enter_in_ledger(Execution *execution, CollectiveOp *op, uint32_t comp, uint32_t instr) {
+  const CollectivePlan *first = op->runs.n > 0 ? op->runs.at[0].groups[0].plan : NULL;
+  LedgerOp like = {.collective = str_of(kinds[kind_of(op->instr)].text),
+                   .algorithm = first == NULL ? STR("none") : first->text,
+                   .bytes_payload = op->payload_bytes,
+                   .ideal_seconds = ideal_seconds(execution, op)};
+  op->op = execution_op(execution, comp, instr, &like);
+  op->name = ledger_name(execution->ledger, comp_instr(execution->module, comp, instr)->name);
+  for (uint32_t i = 0; i < op->runs.n; i++) {
+    for (uint32_t g = 0; g < op->groups.n; g++) {
+      op->runs.at[i].groups[g].spec.op = op->op;
+      op->runs.at[i].groups[g].spec.name = op->name;
+    }
+    if (op->runs.at[i].groups[0].plan != NULL) op->seconds += op->runs.at[i].groups[0].plan->seconds;
+  }
+}
+
+static Status not_supported(const Execution *execution, const Instr *instr) {
+  return diag_fail(execution->diag, STATUS_INVALID, instr->place, NULL, "%.*s: %s is not supported yet",
+                   STR_ARG(instr->name), op_text(instr->op));
+}
+
+Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op) {
+  InstrInfo *info = &execution->infos[comp][instr];
+  *op = info->collective;
+  if (info->collective != NULL) return STATUS_OK;
+  CollectiveOp *own = ARENA_NEW(execution->arena, CollectiveOp);
+  own->comp = comp;
+  own->instr = comp_instr(execution->module, comp, instr);
+  const Shape *shape = own->instr->shape;
+  unwrap(execution->module, &own->comp, &own->instr);
+  int row = kind_of(own->instr);
+  RETURN_IF(row < 0, not_supported(execution, own->instr));
+  own->kind = kinds[row].kind;
+  own->counts = ARENA_ARRAY(execution->arena, uint64_t, execution->devices);
+  find_results(execution->arena, own,
+               own->instr == comp_instr(execution->module, comp, instr) ? shape : own->instr->shape);
+  TRY(find_groups(execution, own));
+  TRY(find_payloads(execution, own));
+  for (uint32_t i = 0; i < own->runs.n; i++)
+    for (uint32_t g = own->groups.n; g-- > 0;) TRY(plan_group(execution, own, &own->runs.at[i], g));
+  enter_in_ledger(execution, own, comp, instr);
+  *op = info->collective = own;
+  return STATUS_OK;
+}
+
+uint32_t collective_ledger_op(const CollectiveOp *op) {
+  return op->op;
+}
+
+int64_t collective_payload_bytes(const CollectiveOp *op) {
+  return op->payload_bytes;
+}
+
+double collective_seconds(const CollectiveOp *op) {
+  return op->seconds;
+}
+
+/* ---- one execution */
+
+/* The launch of the count-th execution; the first to come makes it. */
+static Launch *meet(Execution *execution, GroupRun *run, uint64_t count) {
+  uint32_t i = 0;
+  while (i < run->meetings.n && run->meetings.at[i].count != count) i++;
+  if (i == run->meetings.n)
+    VEC_PUSH(execution->arena, &run->meetings,
+             (Meeting){count, launch_new(execution->machine, &run->spec), 0});
+  Meeting *meeting = &run->meetings.at[i];
+  Launch *launch = meeting->launch;
+  if (++meeting->joined == run->spec.members) *meeting = run->meetings.at[--run->meetings.n];
+  return launch;
+}
+
+/* Element `at` on of a kernel's buffer. */
+static unsigned char *place_in(Launch *launch, const GroupRun *run, uint32_t member, Slice slice) {
+  return launch_buffer(launch, member, slice.buffer) + (size_t)slice.at * run->spec.element_bytes;
+}
+
+static Slice part_slice(const CollectivePlan *plan, uint32_t piece, uint32_t member) {
+  return split_slice(piece_split(plan, piece), piece_part(plan, piece, member), 1);
+}
+
+/* What a collective moves between payloads and buffers, piece by piece: for itself alone, or a share of each
+ * member. */
+typedef struct {
+  Launch *launch;
+  const GroupRun *run;
+  const Payload *payload;
+  PayloadMove move;
+  unsigned char *const *arrays;
+  uint32_t member;
+} Mover;
+
+typedef Slice (*SliceOf)(const CollectivePlan *plan, uint32_t piece, uint32_t member);
+
+static void move_pieces(const Mover *mover, uint32_t share, uint32_t part, SliceOf slice_of) {
+  const CollectivePlan *plan = mover->run->plan;
+  for (uint32_t i = 0; i < plan->pieces.n; i++) {
+    Piece piece = plan->pieces.at[i];
+    payload_move(mover->payload, mover->move, mover->arrays, share, piece.at, piece.n,
+                 place_in(mover->launch, mover->run, mover->member, slice_of(plan, i, part)));
+  }
+}
+
+static void move_shares(const Mover *mover, SliceOf slice_of) {
+  for (uint32_t member = 0; member < mover->run->spec.members; member++)
+    move_pieces(mover, member, member, slice_of);
+}
+
+static void move_whole(const Mover *mover, uint32_t buffer) {
+  payload_move(mover->payload, mover->move, mover->arrays, 0, 0, mover->run->plan->elements,
+               place_in(mover->launch, mover->run, mover->member, (Slice){buffer, 0, 0}));
+}
+
+static void fill_buffers(CollectiveKind kind, const Mover *mover) {
+  switch (kind) {
+  case COLLECTIVE_ALL_GATHER: move_pieces(mover, 0, mover->member, part_slice); break;
+  case COLLECTIVE_REDUCE_SCATTER: move_shares(mover, part_slice); break;
+  case COLLECTIVE_ALL_TO_ALL: move_shares(mover, sent_slice); break;
+  case COLLECTIVE_BROADCAST: /* what comes from the root may be there already */
+    if (mover->member == mover->run->plan->root) move_whole(mover, PLAN_WORK);
+    break;
+  default: move_whole(mover, PLAN_WORK);
+  }
+}
+
+static void empty_buffers(CollectiveKind kind, const Mover *mover) {
+  switch (kind) {
+  case COLLECTIVE_ALL_GATHER: move_shares(mover, part_slice); break;
+  case COLLECTIVE_REDUCE_SCATTER: move_pieces(mover, 0, mover->member, part_slice); break;
+  case COLLECTIVE_ALL_TO_ALL: move_shares(mover, received_slice); break;
+  case COLLECTIVE_PERMUTE: move_whole(mover, PLAN_SLOTS); break;
+  default: move_whole(mover, PLAN_WORK);
+  }
+}
+
+/* A group of one has what it brings. */
+static void copy_alone(const PayloadRun *run, unsigned char *const *operands, unsigned char *const *results) {
+  size_t bytes = (size_t)run->in.elements * run->in.element_bytes;
+  unsigned char *buffer = bytes == 0 ? NULL : malloc(bytes);
+  if (buffer == NULL) return;
+  payload_move(&run->in, PAYLOAD_READ, operands, 0, 0, run->in.elements, buffer);
+  payload_move(&run->out, PAYLOAD_WRITE, results, 0, 0, run->in.elements, buffer);
+  free(buffer);
+}
+
+/* One execution on one chip. Bytes of arrays are NULL where they are not known. */
+typedef struct {
+  Execution *execution;
+  CollectiveOp *op;
+  uint32_t chip;
+  uint64_t count;
+  Value **results;
+  unsigned char **operand_bytes, **result_bytes;
+  Launch **launches; /* by payload; NULL in a group of one */
+  bool known;
+} Visit;
+
+static void find_operand_bytes(Visit *visit, Value *const *operands) {
+  const ValueOps *values = values_of(visit->execution);
+  visit->known = values != NULL;
+  if (values == NULL) return;
+  for (uint32_t i = 0; i < visit->op->n_results; i++) {
+    uint32_t operand = visit->op->instr->operands.at[i];
+    const Shape *shape = comp_instr(visit->execution->module, visit->op->comp, operand)->shape;
+    visit->operand_bytes[i] = values->bytes(values->self, operands[i]);
+    visit->known = visit->known && (visit->operand_bytes[i] != NULL || shape_elements(shape) == 0);
+  }
+}
+
+static Mover mover_of(const Visit *visit, uint32_t i, PayloadMove move) {
+  const PayloadRun *run = &visit->op->runs.at[i];
+  return (Mover){.launch = visit->launches[i],
+                 .run = &run->groups[visit->op->group_of[visit->chip]],
+                 .payload = move == PAYLOAD_READ ? &run->in : &run->out,
+                 .move = move,
+                 .arrays = move == PAYLOAD_READ ? visit->operand_bytes : visit->result_bytes,
+                 .member = visit->op->member_of[visit->chip]};
+}
+
+static void run_kernel(Visit *visit, uint32_t i) {
+  uint32_t group = visit->op->group_of[visit->chip];
+  GroupRun *run = group == NO_ID ? NULL : &visit->op->runs.at[i].groups[group];
+  if (run == NULL || run->plan == NULL) return;
+  Launch *launch = visit->launches[i] = meet(visit->execution, run, visit->count);
+  if (!visit->known) launch_hide_values(launch);
+  Mover mover = mover_of(visit, i, PAYLOAD_READ);
+  if (launch_has_values(launch)) fill_buffers(visit->op->kind, &mover);
+  launch_run(launch, mover.member);
+  visit->known = visit->known && launch_has_values(launch);
+}
+
+static void make_results(Visit *visit) {
+  const ValueOps *values = values_of(visit->execution);
+  for (uint32_t i = 0; values != NULL && i < visit->op->n_results; i++) {
+    visit->results[i] = values->array(values->self, visit->op->results[i], visit->known);
+    visit->result_bytes[i] = values->bytes(values->self, visit->results[i]);
+  }
+}
+
+static void take_result(Visit *visit, uint32_t i) {
+  if (visit->launches[i] == NULL) {
+    if (visit->known) copy_alone(&visit->op->runs.at[i], visit->operand_bytes, visit->result_bytes);
+    return;
+  }
+  Mover mover = mover_of(visit, i, PAYLOAD_WRITE);
+  if (visit->known) empty_buffers(visit->op->kind, &mover);
+  launch_leave(visit->launches[i]);
+}
+
+static Value *joined_results(const Visit *visit) {
+  const ValueOps *values = values_of(visit->execution);
+  if (values == NULL) return NULL;
+  if (!visit->op->is_tuple) return visit->results[0];
+  Value *tuple = values->tuple(values->self, visit->results, visit->op->n_results);
+  for (uint32_t i = 0; i < visit->op->n_results; i++) values->release(values->self, visit->results[i]);
+  return tuple;
+}
+
+Status collective_run(Execution *execution, CollectiveOp *op, uint32_t chip, Value *const *operands,
+                      Value **result) {
+  Arena *arena = arena_new();
+  Visit visit = {.execution = execution,
+                 .op = op,
+                 .chip = chip,
+                 .count = op->counts[chip]++,
+                 .results = ARENA_ARRAY(arena, Value *, op->n_results),
+                 .operand_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results),
+                 .result_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results),
+                 .launches = ARENA_ARRAY(arena, Launch *, op->runs.n)};
+  find_operand_bytes(&visit, operands);
+  for (uint32_t i = 0; i < op->runs.n; i++) run_kernel(&visit, i);
+  make_results(&visit);
+  for (uint32_t i = 0; i < op->runs.n; i++) take_result(&visit, i);
+  *result = joined_results(&visit);
+  arena_free(arena);
+  return execution->machine->status;
+}

@@ -1,0 +1,204 @@
+/* Control flow. A loop's carry is handed on from trip to trip by reference, so that updates in place stay in
+ * place. */
+#include "sim/engine/control_flow.h"
+
+#include "sim/engine/chip.h"
+#include "sim/engine/collective_op.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The operands of a control-flow step, after which the frame's own references to those that die here are
+ * dropped. */
+static Value **take_operands(Frame *frame, const Step *step) {
+  Value **operands = frame_operands(frame, frame_instr(frame, step_instr(step)));
+  frame_release(frame, step);
+  return operands;
+}
+
+/* The step's result becomes the instruction's value; one that nobody uses dies at once. */
+static void set_result(Frame *frame, const Step *step, Value *result) {
+  strand_join(frame->chip->strand);
+  frame->values[step_instr(step)] = result;
+  for (uint32_t i = 0; i < step->frees.n; i++)
+    if (step->frees.at[i] == step_instr(step)) frame_release(frame, step);
+}
+
+static void release(const Frame *frame, Value *value) {
+  const ValueOps *values = values_of(frame->chip->execution);
+  if (value != NULL) values->release(values->self, value);
+}
+
+static Value *retain(const Frame *frame, Value *value) {
+  const ValueOps *values = values_of(frame->chip->execution);
+  return value == NULL ? NULL : values->retain(values->self, value);
+}
+
+/* The array of one argument that run_computation() takes over. */
+static Value **one_argument(const Frame *frame, Value *value) {
+  if (values_of(frame->chip->execution) == NULL) return NULL;
+  Value **arguments = malloc(sizeof *arguments);
+  if (arguments == NULL) abort();
+  *arguments = value;
+  return arguments;
+}
+
+static bool integer_of(const Frame *frame, Value *value, int64_t *number) {
+  const ValueOps *values = values_of(frame->chip->execution);
+  return value != NULL && values->integer(values->self, value, number);
+}
+
+static bool number_named(const NamedNumber *numbers, uint32_t n, Str name, int64_t *number) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (!str_eq(numbers[i].name, name)) continue;
+    *number = numbers[i].number;
+    return true;
+  }
+  return false;
+}
+
+/* ---- while */
+
+/* How often a loop runs whose condition's value is not known. */
+static Status untold_trips(const Frame *frame, const Step *step, int64_t *trips) {
+  const Execution *execution = frame->chip->execution;
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  *trips = step->trips;
+  if (number_named(execution->options->trips, execution->options->n_trips, instr->name, trips))
+    return STATUS_OK;
+  if (*trips >= 0) return STATUS_OK;
+  char hint[256];
+  snprintf(hint, sizeof hint, "say how often it runs with --trip %.*s=N", STR_ARG(instr->name));
+  return diag_fail(execution->diag, STATUS_INVALID, instr->place, hint,
+                   "%.*s: how often this loop runs depends on data, and no values are computed",
+                   STR_ARG(instr->name));
+}
+
+/* Runs the condition on the carry, which stays. */
+static Status goes_on(Frame *frame, const Step *step, Value *carry, int64_t trip, Str trip_text, bool *more) {
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  Value *root;
+  int64_t decision, trips;
+  TRY(run_computation(frame->chip, instr_comp(instr, ATTR_condition), trip_text,
+                      one_argument(frame, retain(frame, carry)), &root));
+  bool known = integer_of(frame, root, &decision);
+  release(frame, root);
+  *more = known && decision != 0;
+  if (known) return STATUS_OK;
+  TRY(untold_trips(frame, step, &trips));
+  *more = trip < trips;
+  return STATUS_OK;
+}
+
+Status run_while(Frame *frame, const Step *step) {
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  Arena *arena = frame->chip->execution->arena;
+  Value **operands = take_operands(frame, step), *carry = operands == NULL ? NULL : operands[0];
+  free(operands);
+  for (int64_t trip = 0;; trip++) {
+    Str text = str_printf(arena, "%.*s[%ld]", STR_ARG(frame->trip), (long)trip);
+    bool more;
+    TRY(goes_on(frame, step, carry, trip, text, &more));
+    if (!more) break;
+    TRY(run_computation(frame->chip, instr_comp(instr, ATTR_body), text, one_argument(frame, carry), &carry));
+  }
+  set_result(frame, step, carry);
+  return STATUS_OK;
+}
+
+/* ---- conditional */
+
+static Ids branches_of(Arena *arena, const Instr *instr) {
+  Ids branches = instr_comps(instr, ATTR_branch_computations);
+  if (branches.n > 0) return branches;
+  branches = (Ids){ARENA_ARRAY(arena, uint32_t, 2), 2};
+  branches.at[0] = instr_comp(instr, ATTR_true_computation);
+  branches.at[1] = instr_comp(instr, ATTR_false_computation);
+  return branches;
+}
+
+/* What a computation takes by its steps alone, loops of unknown trips once. */
+static double comp_seconds(Execution *execution, uint32_t comp);
+
+static double step_seconds(Execution *execution, uint32_t comp, const Step *step) {
+  const Instr *instr = comp_instr(execution->module, comp, step_instr(step));
+  CollectiveOp *collective;
+  if (step->kind == STEP_COLLECTIVE)
+    return collective_op(execution, comp, step_instr(step), &collective) == STATUS_OK
+               ? collective_seconds(collective)
+               : 0;
+  double own = (double)step->time_ps * 1e-12, called = 0;
+  bool is_choice = step->kind == STEP_CONDITIONAL;
+  if (step->kind != STEP_WHILE && step->kind != STEP_CALL && !is_choice) return own;
+  Ids comps = instr_called(execution->arena, instr);
+  for (uint32_t i = 0; i < comps.n; i++) {
+    double seconds = comp_seconds(execution, comps.at[i]);
+    called = !is_choice ? called + seconds : seconds > called ? seconds : called;
+  }
+  return own + called * (step->kind == STEP_WHILE && step->trips > 0 ? (double)step->trips : 1);
+}
+
+static double comp_seconds(Execution *execution, uint32_t comp) {
+  const CompSchedule *schedule = &execution->schedule->comps[comp];
+  double sum = 0;
+  for (uint32_t i = 0; i < schedule->steps.n; i++)
+    sum += step_seconds(execution, comp, &schedule->steps.at[i]);
+  return sum;
+}
+
+static int64_t costliest(Execution *execution, const Instr *instr, Ids branches) {
+  int64_t best = 0;
+  double most = -1;
+  for (uint32_t i = 0; i < branches.n; i++) {
+    double seconds = comp_seconds(execution, branches.at[i]);
+    if (seconds > most) best = i, most = seconds;
+  }
+  diag_note(
+      execution->diag, instr->place,
+      "%.*s: which branch runs depends on data, and no values are computed: the costliest, %ld, is taken "
+      "(another with --branch %.*s=K)",
+      STR_ARG(instr->name), (long)best, STR_ARG(instr->name));
+  return best;
+}
+
+/* A predicate chooses the first branch where it holds; an index beyond the branches the last. */
+static int64_t choose_branch(const Frame *frame, const Instr *instr, Ids branches, Value *chooser) {
+  Execution *execution = frame->chip->execution;
+  const RunOptions *options = execution->options;
+  bool is_predicate = frame_instr(frame, instr->operands.at[0])->shape->dtype == DTYPE_PRED;
+  int64_t choice;
+  if (integer_of(frame, chooser, &choice)) {
+    if (is_predicate) choice = choice == 0;
+  } else if (!number_named(options->branches, options->n_branches, instr->name, &choice)) {
+    choice = costliest(execution, instr, branches);
+  }
+  return choice < 0 || choice >= branches.n ? branches.n - 1 : choice;
+}
+
+Status run_conditional(Frame *frame, const Step *step) {
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  Ids branches = branches_of(frame->chip->execution->arena, instr);
+  Value **operands = take_operands(frame, step), *result, *argument = NULL;
+  int64_t choice = choose_branch(frame, instr, branches, operands == NULL ? NULL : operands[0]);
+  for (uint32_t i = 0; operands != NULL && i < instr->operands.n; i++) {
+    if (i == (uint32_t)choice + 1)
+      argument = operands[i];
+    else
+      release(frame, operands[i]);
+  }
+  free(operands);
+  TRY(run_computation(frame->chip, branches.at[choice], frame->trip, one_argument(frame, argument), &result));
+  set_result(frame, step, result);
+  return STATUS_OK;
+}
+
+/* ---- call */
+
+Status run_call(Frame *frame, const Step *step) {
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
+  Value **operands = take_operands(frame, step), *result;
+  TRY(run_computation(frame->chip, callee, frame->trip, operands, &result));
+  set_result(frame, step, result);
+  return STATUS_OK;
+}
