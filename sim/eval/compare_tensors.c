@@ -78,6 +78,7 @@ static bool hidden_difference(const Tensor *expected, const Tensor *found, int64
 TensorDifference tensor_compare(const Tensor *expected, const Tensor *found, double tolerance) {
   TensorDifference difference = {.elements = tensor_elements(expected), .tolerance = tolerance, .worst = -1};
   double scale = largest(expected), worst_excess = -INFINITY;
+  difference.largest = scale;
   int parts = dtype_class(expected->dtype) == DCLASS_COMPLEX ? 2 : 1;
   int64_t last_outside = -1;
   for (int64_t i = 0; i < numbers_in(expected); i++) {
@@ -116,6 +117,11 @@ static void add_index(StrBuf *buf, const Tensor *tensor, int64_t at) {
 Str tensor_difference_text(Arena *arena, const Tensor *expected, const TensorDifference *difference) {
   if (difference->worst < 0) return STR("equal");
   StrBuf buf = {.arena = arena};
+  if (difference->outside == 0) {
+    buf_printf(&buf, "%" PRId64 " elements within %.3g; largest error %.3g where the largest value is %.3g",
+               difference->elements, difference->tolerance, difference->max_abs, difference->largest);
+    return buf_str(&buf);
+  }
   buf_printf(&buf, "%" PRId64 " of %" PRId64 " elements beyond %.3g: at ", difference->outside,
              difference->elements, difference->tolerance);
   add_index(&buf, expected, difference->worst);

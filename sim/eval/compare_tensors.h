@@ -6,6 +6,7 @@
 typedef struct {
   int64_t elements, outside; /* those beyond the tolerance; a NaN differs from any number, not from a NaN */
   double tolerance;          /* that was applied */
+  double largest;            /* size of the expected elements */
   double max_abs, max_rel;   /* relative to the expected element */
   double max_ulp;            /* in steps of the element type; of integers the difference itself */
   int64_t worst;          /* row-major index of the element with the largest excess; -1 where all are equal */
