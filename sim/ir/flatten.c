@@ -3,6 +3,7 @@
  * Instructions learn the manual region that they lie in from the custom calls that bound it. */
 #include "sim/ir/flatten.h"
 
+#include "sim/ir/callgraph.h"
 #include "sim/ir/clean.h"
 
 /* Bounds on what calls may grow to. */
@@ -12,9 +13,7 @@ typedef struct {
   const Module *from;
   Module *to;
   Arena *scratch;
-  bool *active;             /* of each computation of `from`: it is being written out */
-  uint32_t **exits;         /* of each computation of `from`: exit_calls() */
-  uint32_t depth, n_instrs; /* of `to` */
+  uint32_t **exits; /* of each computation of `from`: exit_calls() */
   Diag *diag;
 } Flatten;
 
@@ -143,40 +142,15 @@ static uint32_t region_of_body(Flatten *flatten, uint32_t comp, uint32_t at, uin
 static Status write_body(Flatten *flatten, uint32_t comp, uint32_t into, uint32_t region,
                          const uint32_t *arguments, uint32_t *root);
 
-static Status enter(Flatten *flatten, uint32_t comp, Place at) {
-  RETURN_IF(flatten->active[comp],
-            diag_fail(flatten->diag, STATUS_INVALID, at, NULL, "computation %.*s calls itself",
-                      STR_ARG(module_comp(flatten->from, comp)->name)));
-  RETURN_IF(flatten->depth >= DEEPEST_CALLS, diag_fail(flatten->diag, STATUS_INVALID, at, NULL,
-                                                       "calls nest more than %d deep", DEEPEST_CALLS));
-  flatten->active[comp] = true;
-  flatten->depth++;
-  return STATUS_OK;
-}
-
-static void leave(Flatten *flatten, uint32_t comp) {
-  flatten->active[comp] = false;
-  flatten->depth--;
-}
-
-static Status count_instr(Flatten *flatten, Place at) {
-  RETURN_IF(++flatten->n_instrs > MOST_INSTRS,
-            diag_fail(flatten->diag, STATUS_INVALID, at, NULL,
-                      "with every call written out the program has more than %d instructions", MOST_INSTRS));
-  return STATUS_OK;
-}
-
 /* A computation of its own. */
-static Status write_comp(Flatten *flatten, uint32_t comp, uint32_t region, Place at, uint32_t *made) {
+static Status write_comp(Flatten *flatten, uint32_t comp, uint32_t region, uint32_t *made) {
   const Comp *of = module_comp(flatten->from, comp);
-  TRY(enter(flatten, comp, at));
   *made = module_add_comp(flatten->to, of->name);
   module_comp(flatten->to, *made)->place = of->place;
   module_comp(flatten->to, *made)->execution_thread = of->execution_thread;
   uint32_t root = NO_ID;
   TRY(write_body(flatten, comp, *made, region, NULL, &root));
   module_comp(flatten->to, *made)->root = root;
-  leave(flatten, comp);
   return STATUS_OK;
 }
 
@@ -189,17 +163,16 @@ static Str per_value_sharding(Arena *arena, Str sharding) {
   return str_printf(arena, "#sdy.sharding_per_value<[%.*s]>", STR_ARG(rest));
 }
 
-/* The sharding that a callee's parameter or a call asks for (`asks`) put on `value` by a custom call. */
-static Status constrain(Flatten *flatten, uint32_t into, const Instr *asks, uint32_t *value) {
+/* `value` with the sharding that a callee's parameter or a call asks for (`asks`): by a custom call. */
+static uint32_t constrained(const Flatten *flatten, uint32_t into, const Instr *asks, uint32_t value) {
   Module *to = flatten->to;
   const Attr *sharding = instr_attr(asks, ATTR_sharding);
   Str sdy = STR("");
-  if ((!instr_frontend(asks, "xla.sdy.sharding", &sdy) && sharding == NULL) || !shape_is_array(asks->shape))
-    return STATUS_OK;
-  TRY(count_instr(flatten, asks->place));
-  uint32_t region = value_region(flatten, comp_instr(to, into, *value));
-  *value = comp_add(to, into, OP_CUSTOM_CALL, asks->name, asks->shape, value, 1);
-  Instr *instr = comp_instr(to, into, *value);
+  bool any = instr_frontend(asks, "xla.sdy.sharding", &sdy) || sharding != NULL;
+  if (!any || !shape_is_array(asks->shape)) return value;
+  uint32_t region = value_region(flatten, comp_instr(to, into, value));
+  uint32_t at = comp_add(to, into, OP_CUSTOM_CALL, asks->name, asks->shape, &value, 1);
+  Instr *instr = comp_instr(to, into, at);
   instr->place = asks->place;
   instr->origin = asks->origin;
   instr->region = region;
@@ -207,7 +180,7 @@ static Status constrain(Flatten *flatten, uint32_t into, const Instr *asks, uint
   if (sharding != NULL) instr_set_shared(to, instr, *sharding);
   KeyValue key = {STR("xla.sdy.sharding"), per_value_sharding(to->arena, sdy), true};
   if (sdy.n != 0) instr_set(to, instr, (Attr){.id = ATTR_frontend_attributes, .keys = {&key, 1}});
-  return STATUS_OK;
+  return at;
 }
 
 /* A call: its callee's instructions stand for it. */
@@ -222,12 +195,10 @@ static Status write_call(Flatten *flatten, uint32_t comp, uint32_t at, uint32_t 
                                                         "%.*s has %u parameters, %u operands are given",
                                                         STR_ARG(of->name), of->params.n, call->operands.n));
   uint32_t region = region_of_body(flatten, comp, at, into, arguments, around);
-  TRY(enter(flatten, callee, call->place));
   for (uint32_t p = 0; p < of->params.n; p++)
-    TRY(constrain(flatten, into, &of->instrs.at[of->params.at[p]], &arguments[p]));
+    arguments[p] = constrained(flatten, into, &of->instrs.at[of->params.at[p]], arguments[p]);
   TRY(write_body(flatten, callee, into, region, arguments, result));
-  TRY(constrain(flatten, into, call, result));
-  leave(flatten, callee);
+  *result = constrained(flatten, into, call, *result);
   return STATUS_OK;
 }
 
@@ -235,15 +206,14 @@ static Status write_call(Flatten *flatten, uint32_t comp, uint32_t at, uint32_t 
 static Status write_called(Flatten *flatten, uint32_t into, uint32_t at) {
   Instr *instr = comp_instr(flatten->to, into, at);
   uint32_t n = instr->n_attrs, region = instr->region;
-  Place place = instr->place;
   for (uint32_t a = 0; a < n; a++) {
     Attr attr = comp_instr(flatten->to, into, at)->attrs[a];
     if (attr_kind(attr.id) == ATTR_KIND_COMP) {
-      TRY(write_comp(flatten, attr.comp, region, place, &attr.comp));
+      TRY(write_comp(flatten, attr.comp, region, &attr.comp));
     } else if (attr_kind(attr.id) == ATTR_KIND_COMPS) {
       attr = attr_copy(flatten->to->arena, attr);
       for (uint32_t c = 0; c < attr.comps.n; c++)
-        TRY(write_comp(flatten, attr.comps.at[c], region, place, &attr.comps.at[c]));
+        TRY(write_comp(flatten, attr.comps.at[c], region, &attr.comps.at[c]));
     }
     comp_instr(flatten->to, into, at)->attrs[a] = attr;
   }
@@ -266,7 +236,6 @@ static Status write_instr(Flatten *flatten, uint32_t into, const Instr *instr, c
                           uint32_t around, uint32_t *result) {
   *result = element_at_hand(flatten, into, instr, operands);
   RETURN_IF(*result != NO_ID, STATUS_OK);
-  TRY(count_instr(flatten, instr->place));
   *result = comp_add_like(flatten->to, into, instr, operands, instr->operands.n);
   Instr *written = comp_instr(flatten->to, into, *result);
   written->region = region_of_instr(flatten, into, instr, operands, around);
@@ -311,8 +280,48 @@ static Module *module_like(const Module *from) {
   return to;
 }
 
+/* What a computation comes to with all that it calls written out. */
+typedef struct {
+  uint64_t instrs;
+  uint32_t depth;
+} Size;
+
+static Status add_sizes(const Flatten *flatten, uint32_t comp, Size *sizes) {
+  const Comp *of = module_comp(flatten->from, comp);
+  Size size = {of->instrs.n, 1};
+  for (uint32_t i = 0; i < of->instrs.n; i++) {
+    Ids called = instr_called(flatten->scratch, &of->instrs.at[i]);
+    for (uint32_t c = 0; c < called.n; c++) {
+      Size callee = sizes[called.at[c]];
+      size.instrs += callee.instrs;
+      if (callee.depth >= size.depth) size.depth = callee.depth + 1;
+    }
+    Place at = of->instrs.at[i].place;
+    RETURN_IF(size.instrs > MOST_INSTRS,
+              diag_fail(flatten->diag, STATUS_INVALID, at, NULL,
+                        "with every call written out there are more than %d instructions", MOST_INSTRS));
+    RETURN_IF(size.depth > DEEPEST_CALLS, diag_fail(flatten->diag, STATUS_INVALID, at, NULL,
+                                                    "calls nest more than %d deep", DEEPEST_CALLS));
+  }
+  sizes[comp] = size;
+  return STATUS_OK;
+}
+
+/* Refuses what grows beyond bounds before any of it is written. */
+static Status check_growth(const Flatten *flatten) {
+  Ids order;
+  bool acyclic = callees_first(flatten->scratch, flatten->from, &order);
+  const Comp *last = module_comp(flatten->from, order.at[order.n - 1]);
+  RETURN_IF(!acyclic, diag_fail(flatten->diag, STATUS_INVALID, last->place, NULL,
+                                "computation %.*s calls itself", STR_ARG(last->name)));
+  Size *sizes = ARENA_ARRAY(flatten->scratch, Size, flatten->from->comps.n);
+  for (uint32_t k = 0; k < order.n; k++) TRY(add_sizes(flatten, order.at[k], sizes));
+  return STATUS_OK;
+}
+
 static Status write_module(Flatten *flatten) {
-  TRY(write_comp(flatten, flatten->from->entry, 0, module_entry(flatten->from)->place, &flatten->to->entry));
+  TRY(check_growth(flatten));
+  TRY(write_comp(flatten, flatten->from->entry, 0, &flatten->to->entry));
   module_remove_dead(flatten->to);
   return STATUS_OK;
 }
@@ -322,7 +331,6 @@ Status module_flatten(const Module *module, Module **flat, Diag *diag) {
   Flatten flatten = {.from = module,
                      .to = module_like(module),
                      .scratch = scratch,
-                     .active = ARENA_ARRAY(scratch, bool, module->comps.n),
                      .exits = ARENA_ARRAY(scratch, uint32_t *, module->comps.n),
                      .diag = diag};
   Status status = write_module(&flatten);

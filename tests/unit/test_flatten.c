@@ -212,7 +212,17 @@ Test(flatten, what_doubles_at_every_call_is_refused) {
                i, i - 1, i - 1);
   buf_add(&text, STR("ENTRY main { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f39 }\n"));
   cr_assert_eq(flatten(buf_str(&text).at), STATUS_INVALID);
-  cr_assert(strstr(diag_error_text(diag).at, "has more than 4194304 instructions") != NULL);
+  cr_assert(strstr(diag_error_text(diag).at, "there are more than 4194304 instructions") != NULL);
+}
+
+Test(flatten, calls_that_nest_too_deep_are_refused) {
+  StrBuf text = {.arena = arena};
+  buf_add(&text, STR("HloModule m\nf0 { p = f32[] parameter(0) ROOT r = f32[] add(p, p) }\n"));
+  for (int i = 1; i < 600; i++)
+    buf_printf(&text, "f%d { p = f32[] parameter(0) ROOT r = f32[] call(p), to_apply=f%d }\n", i, i - 1);
+  buf_add(&text, STR("ENTRY main { x = f32[] parameter(0) ROOT r = f32[] call(x), to_apply=f599 }\n"));
+  cr_assert_eq(flatten(buf_str(&text).at), STATUS_INVALID);
+  cr_assert(strstr(diag_error_text(diag).at, "calls nest more than 500 deep") != NULL);
 }
 
 Test(flatten, wrong_number_of_operands_of_a_call) {
