@@ -240,8 +240,9 @@ static Status read_array_literal(Reader *reader, Literal *literal) {
   RETURN_IF(shape->rank > lex->limits->nesting,
             LEX_FAIL(lex, start, NULL, "a literal of rank %u is too deep", shape->rank));
   size_t elements = (size_t)shape_elements(shape), left = (size_t)(lex->end - lex->at);
-  RETURN_IF(elements > lex->limits->elements, LEX_FAIL(lex, start, "raise the limit on elements with --limit",
-                                                       "a literal of %zu elements", elements));
+  RETURN_IF(elements > lex->limits->elements,
+            LEX_FAIL(lex, start, NULL, "a literal of %zu elements is above the limit of %zu", elements,
+                     lex->limits->elements));
   RETURN_IF(elements > left, LEX_FAIL(lex, start, "the text looks cut off: write the whole program again",
                                       "this literal has fewer values than its shape, %.*s",
                                       STR_ARG(shape_text(reader->scratch, shape))));

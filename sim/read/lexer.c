@@ -361,8 +361,7 @@ Str lex_packed(Lexer *lex, const char *start) {
 
 Status lex_enter(Lexer *lex) {
   if (lex->depth >= lex->limits->nesting)
-    return LEX_FAIL(lex, lex->at, "raise the limit on nesting with --limit",
-                    "brackets are nested deeper than %zu", lex->limits->nesting);
+    return LEX_FAIL(lex, lex->at, NULL, "brackets are nested deeper than %zu", lex->limits->nesting);
   lex->depth++;
   return STATUS_OK;
 }

@@ -1,49 +1,56 @@
-/* The front door of reading: tells a program's format by its first bytes. */
+/* The front door of reading: tells a program's format by how it begins. */
 #include "sim/read/lexer.h"
 
-/* Whether the text opens as MLIR does. */
-static bool is_mlir(Lexer *lex) {
-  static const char *const words[] = {"module", "func.func", "builtin.module", "stablehlo", "sdy.mesh"};
-  if (lex_peek(lex) == '#' || lex_peek(lex) == '"') return true;
-  Str word = lex_peek_word(lex);
+typedef enum { HLO_TEXT, MLIR_TEXT, OTHER_TEXT, NO_TEXT, BINARY } Format;
+
+/* Whether there are bytes at the beginning that no text holds. */
+static bool is_binary(Str text) {
+  for (size_t i = 0; i < text.n && i < 512; i++) {
+    unsigned char c = (unsigned char)text.at[i];
+    if (c < ' ' && memchr("\t\n\v\f\r", c, 5) == NULL) return true;
+  }
+  return false;
+}
+
+static bool is_mlir(Lexer ahead) {
+  static const char *const words[] = {"module", "func.func", "builtin.module", "sdy.mesh"};
+  Str word = lex_peek_word(&ahead);
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (str_is(word, words[i])) return true;
   }
-  return false;
+  return lex_peek(&ahead) == '#' || lex_peek(&ahead) == '"';
 }
 
 /* Whether the text opens with the module's header or with a computation. */
-static bool is_hlo(Lexer *lex) {
-  Lexer ahead = *lex;
+static bool is_hlo(Lexer ahead) {
   if (lex_accept_word(&ahead, "HloModule") || lex_accept_word(&ahead, "ENTRY") || lex_accept(&ahead, '%'))
     return true;
-  return lex_word(&ahead).n != 0 && (lex_at_end(&ahead) || strchr("({", lex_peek(&ahead)) != NULL);
+  bool name = lex_word(&ahead).n != 0;
+  return name && (lex_at_end(&ahead) || lex_peek(&ahead) == '(' || lex_peek(&ahead) == '{');
 }
 
-/* Bytes that no text holds. */
-static bool is_binary(Str text) {
-  size_t seen = text.n < 512 ? text.n : 512;
-  for (size_t i = 0; i < seen; i++) {
-    unsigned char c = (unsigned char)text.at[i];
-    if (c < ' ' && strchr("\t\n\v\f\r", c) == NULL) return true;
-    if (c == 0) return true;
-  }
-  return false;
+/* Moves to where the program begins. */
+static Format find_format(Lexer *lex) {
+  if (is_binary(lex->source->text)) return BINARY;
+  bool empty = lex_at_end(lex);
+  if (lex->open_comment != NULL) return HLO_TEXT;
+  if (empty) return NO_TEXT;
+  return is_mlir(*lex) ? MLIR_TEXT : is_hlo(*lex) ? HLO_TEXT : OTHER_TEXT;
 }
 
 Status program_read(const Source *source, const ReadLimits *limits, Module **module, Diag *diag) {
   static const char hint[] = "write HLO text, with JAX: lowered.as_text(dialect='hlo')";
-  Arena *arena = arena_new();
-  Lexer lex = lexer_of(source, limits, arena, diag);
-  bool empty = lex_at_end(&lex) && lex.open_comment == NULL, mlir = !empty && is_mlir(&lex);
-  bool hlo = !empty && (is_hlo(&lex) || lex.open_comment != NULL);
+  Lexer lex = lexer_of(source, limits, NULL, diag);
+  Format format = find_format(&lex);
   Place start = lex_place(&lex, lex.at);
-  arena_free(arena);
   *module = NULL;
-  RETURN_IF(is_binary(source->text),
-            diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "%.*s is not text", STR_ARG(source->name)));
-  RETURN_IF(empty, diag_fail(diag, STATUS_INVALID, start, hint, "there is no program in this text"));
-  RETURN_IF(mlir, diag_fail(diag, STATUS_INVALID, start, hint, "StableHLO text is not read yet"));
-  RETURN_IF(!hlo, diag_fail(diag, STATUS_INVALID, start, hint, "this is not HLO text"));
-  return hlo_read(source, limits, module, diag);
+  switch (format) {
+  case HLO_TEXT: return hlo_read(source, limits, module, diag);
+  case MLIR_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "StableHLO text is not read yet");
+  case OTHER_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "this is not HLO text");
+  case NO_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "there is no program in this text");
+  case BINARY:
+    return diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "%.*s is not text", STR_ARG(source->name));
+  }
+  return STATUS_INVALID;
 }

@@ -13,13 +13,13 @@ const ReadLimits read_limits_default = {
     .text_bytes = (size_t)2 << 30, .nesting = 256, .elements = (size_t)1 << 30};
 
 static Status fail(Diag *diag, const char *path, const char *hint, const char *why) {
-  return diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "%s: %s", path, why);
+  return diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "cannot read %s: %s", path, why);
 }
 
 static Status check_regular(const char *path, Diag *diag) {
   struct stat info;
   if (stat(path, &info) != 0) return fail(diag, path, NULL, strerror(errno));
-  return S_ISDIR(info.st_mode) ? fail(diag, path, "name a file in it", "is a folder") : STATUS_OK;
+  return S_ISDIR(info.st_mode) ? fail(diag, path, "name a file in it", "it is a folder") : STATUS_OK;
 }
 
 static Status open_source(const char *path, gzFile *file, Diag *diag) {
@@ -31,7 +31,7 @@ static Status open_source(const char *path, gzFile *file, Diag *diag) {
     *file = gzopen(path, "rb");
   }
   return *file != NULL ? STATUS_OK
-                       : fail(diag, path, NULL, errno != 0 ? strerror(errno) : "cannot be opened");
+                       : fail(diag, path, NULL, errno != 0 ? strerror(errno) : "it cannot be opened");
 }
 
 /* Reads all of it into memory that the caller frees. */
@@ -44,22 +44,21 @@ static Status read_all(gzFile file, const char *path, size_t limit, char **bytes
     if (*n == room) {
       room = room == 0 ? FIRST : room * 2;
       char *grown = realloc(*bytes, room);
-      RETURN_IF(grown == NULL, fail(diag, path, NULL, "does not fit in this machine's memory"));
+      RETURN_IF(grown == NULL, fail(diag, path, NULL, "it does not fit in memory"));
       *bytes = grown;
     }
     size_t step = room - *n < STEP ? room - *n : STEP;
     int got = gzread(file, *bytes + *n, (unsigned)step);
-    RETURN_IF(got < 0, fail(diag, path, NULL, "cannot be read, or its compression is damaged"));
+    RETURN_IF(got < 0, fail(diag, path, NULL, "its compression is damaged"));
     if (got == 0) return STATUS_OK;
     *n += (size_t)got;
-    RETURN_IF(*n > limit,
-              fail(diag, path, "raise the limit on text with --limit", "is larger than the limit"));
+    RETURN_IF(*n > limit, fail(diag, path, NULL, "it is larger than the limit for texts"));
   }
 }
 
 /* What is left at the end of a cut .gz shows only at closing. */
 static Status close_source(gzFile file, const char *path, Diag *diag) {
-  return gzclose(file) == Z_OK ? STATUS_OK : fail(diag, path, NULL, "its compression is damaged or cut off");
+  return gzclose(file) == Z_OK ? STATUS_OK : fail(diag, path, NULL, "its compression is cut off");
 }
 
 Status source_read(Arena *arena, const char *path, const ReadLimits *limits, const Source **made,
