@@ -1,4 +1,4 @@
-/* Handlers of ops that pick rows by computed indices: dynamic-slice, dynamic-update-slice, gather, scatter.
+/* Handlers of ops that pick rows by computed indices: dynamic-slice and dynamic-update-slice.
  * Along a dimension that is cut every device takes the index relative to its own part: what lies outside of
  * it falls into padding that is dropped again, or counts as zero in a sum over the devices. */
 #include "sim/partition/handlers.h"
