@@ -26,6 +26,8 @@ Status handle_dynamic_slice(Spmd *spmd, const Instr *instr, ShardedValue *result
 Status handle_dynamic_update_slice(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result);
+Status handle_convolution(Spmd *spmd, const Instr *instr, ShardedValue *result);
+Status handle_reduce_window(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_tuple(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_get_tuple_element(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_opt_barrier(Spmd *spmd, const Instr *instr, ShardedValue *result);

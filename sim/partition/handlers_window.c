@@ -2,13 +2,9 @@
  * is cut, each device fetches the rows of the operand that its part of the result is made of (a halo exchange
  * in general form); XLA's roll, wrap and multi-slice patterns fall out of it. */
 #include "sim/partition/handlers.h"
+#include "sim/partition/row_map.h"
 
-/* Result row r is row first + step * r of the source, where that lies in [low, high). Step 0: the op must see
- * the whole dimension. */
-typedef struct {
-  int64_t first, step, low, high;
-  int64_t rows, source_rows; /* of the result's dimension and of the source's */
-} RowMap;
+#include <math.h>
 
 typedef struct {
   Sharded value;
@@ -23,87 +19,6 @@ typedef struct {
   uint32_t n_sources;
 } WindowOp;
 
-static bool map_is_plain(const RowMap *map) {
-  return map->first == 0 && map->step == 1 && map->low == 0 && map->high == map->rows &&
-         map->rows == map->source_rows;
-}
-
-/* --- the exchange of a dimension
- * ----------------------------------------------------------------------------------- */
-
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b != 0);
-}
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
-
-/* What position p of n holds of the source, where its array is to begin and what it wants in there. */
-typedef struct {
-  Interval have, want;
-  int64_t begin;
-} RowNeed;
-
-static int64_t need_size(const RowMap *map, int64_t n) {
-  int64_t tile = ceil_div(map->rows, n);
-  return map->step > 0 ? map->step * (tile - 1) + 1 : tile;
-}
-
-static RowNeed need_of(const RowMap *map, int64_t n, int64_t p) {
-  int64_t tile = ceil_div(map->rows, n), held = ceil_div(map->source_rows, n);
-  int64_t from = p * tile, to = least(from + tile, map->rows);
-  RowNeed need = {.have = {least(p * held, map->source_rows), least((p + 1) * held, map->source_rows)}};
-  if (map->step > 0) {
-    need.begin = map->first + map->step * from;
-    need.want = (Interval){need.begin, map->first + map->step * (to - 1) + 1};
-  } else {
-    need.begin = map->first - (from + tile) + 1;
-    need.want = (Interval){map->first - to + 1, map->first - from + 1};
-  }
-  need.want.start = most(need.want.start, map->low);
-  need.want.stop = least(need.want.stop, map->high);
-  if (from >= to || need.want.stop < need.want.start) need.want.stop = need.want.start;
-  return need;
-}
-
-static double exchange_cost(Arena *scratch, const RowMap *map, int64_t n) {
-  Interval *have = ARENA_ARRAY(scratch, Interval, n), *want = ARENA_ARRAY(scratch, Interval, n);
-  for (int64_t p = 0; p < n; p++) {
-    RowNeed need = need_of(map, n, p);
-    have[p] = need.have;
-    want[p] = need.want;
-  }
-  return exchange_plan(scratch, (uint32_t)n, have, ceil_div(map->source_rows, n), want).rows;
-}
-
-static uint32_t exchange_dim(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap *map, AxisList axes) {
-  uint32_t devices = spmd->mesh->n_devices;
-  Interval *have = ARENA_ARRAY(spmd->scratch, Interval, devices);
-  Interval *want = ARENA_ARRAY(spmd->scratch, Interval, devices);
-  int64_t *begin = ARENA_ARRAY(spmd->scratch, int64_t, devices), n = axes_size(axes);
-  for (uint32_t d = 0; d < devices; d++) {
-    RowNeed need = need_of(map, n, mesh_index(spmd->mesh, axes, d));
-    have[d] = need.have;
-    want[d] = need.want;
-    begin[d] = need.begin;
-  }
-  RowExchange exchange = {
-      dim, mesh_groups(spmd->scratch, spmd->mesh, axes), have, begin, want, need_size(map, n)};
-  return exchange_rows(spmd, instr, &exchange);
-}
-
-/* Rows of the result that the source gives on each device, in its local rows. */
-static void given_rows(Spmd *spmd, const RowMap *map, AxisList axes, int64_t *start, int64_t *stop) {
-  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++) {
-    RowNeed need = need_of(map, axes_size(axes), mesh_index(spmd->mesh, axes, d));
-    start[d] = map->low - need.begin;
-    stop[d] = map->high - need.begin;
-  }
-}
-
 /* --- the plan
  * ------------------------------------------------------------------------------------------------------ */
 
@@ -114,12 +29,11 @@ static double window_cost(void *self, const PlanProblem *problem, const Plan *pl
   for (uint32_t i = 0; i < op->n_sources; i++)
     for (uint32_t d = 0; d < op->shape->rank; d++) {
       const RowMap *map = &op->sources[i].dims[d];
-      if (plan->axes[d].n == 0 || map_is_plain(map)) continue;
-      if (map->step == 0) return 1e300;
+      if (plan->axes[d].n == 0 || row_map_is_plain(map)) continue;
       double row = dtype_bits(op->shape->dtype) / 8.0;
       for (uint32_t e = 0; e < op->shape->rank; e++)
-        if (e != d) row *= (double)ceil_div(op->shape->dims[e], axes_size(plan->axes[e]));
-      bytes += row * exchange_cost(op->spmd->scratch, map, axes_size(plan->axes[d]));
+        if (e != d) row *= ceil((double)op->shape->dims[e] / (double)axes_size(plan->axes[e]));
+      bytes += row * row_map_cost(op->spmd->scratch, map, axes_size(plan->axes[d]));
     }
   (void)problem;
   return bytes;
@@ -176,8 +90,8 @@ static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source
   TRY(reshard(spmd, from->value, sharding, &value));
   spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
   for (uint32_t d = 0; d < op->shape->rank; d++)
-    if (plan->axes[d].n != 0 && !map_is_plain(&from->dims[d]))
-      value.instr = exchange_dim(spmd, value.instr, d, &from->dims[d], plan->axes[d]);
+    if (plan->axes[d].n != 0 && !row_map_is_plain(&from->dims[d]))
+      value.instr = row_map_fetch(spmd, value.instr, d, &from->dims[d], plan->axes[d]);
   *local = value.instr;
   return STATUS_OK;
 }
@@ -189,7 +103,7 @@ static const Shape *result_shape(const WindowOp *op, const Plan *plan) {
 }
 
 static bool exchanged(const WindowOp *op, const Plan *plan, uint32_t dim) {
-  return plan->axes[dim].n != 0 && !map_is_plain(&op->sources[0].dims[dim]);
+  return plan->axes[dim].n != 0 && !row_map_is_plain(&op->sources[0].dims[dim]);
 }
 
 static Status build_slice(const WindowOp *op, const Plan *plan, uint32_t *local) {
@@ -222,7 +136,7 @@ static Status build_pad(const WindowOp *op, const Plan *plan, uint32_t *local) {
   for (uint32_t d = 0; d < op->shape->rank; d++) {
     if (plan->axes[d].n != 0) dims[d] = (PaddingDim){0, 0, 0};
     if (!exchanged(op, plan, d)) continue;
-    given_rows(spmd, &op->sources[0].dims[d], plan->axes[d], start, stop);
+    row_map_given(spmd, &op->sources[0].dims[d], plan->axes[d], start, stop);
     uint32_t filled = spmd_splat(spmd, fill.instr, spmd_shape(spmd, *local));
     *local = spmd_merge_rows(spmd, d, start, stop, *local, filled);
   }
@@ -248,7 +162,7 @@ static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *
   int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
   *local = parts[0];
   for (uint32_t i = 1; i < op->n_sources; i++) {
-    given_rows(spmd, &op->sources[i].dims[dim], plan->axes[dim], start, stop);
+    row_map_given(spmd, &op->sources[i].dims[dim], plan->axes[dim], start, stop);
     *local = spmd_merge_rows(spmd, dim, start, stop, parts[i], *local);
   }
   return STATUS_OK;
@@ -261,7 +175,7 @@ static WindowSource source_new(Spmd *spmd, Sharded value, const Shape *result) {
   WindowSource source = {value, ARENA_ARRAY(spmd->scratch, RowMap, result->rank + 1)};
   for (uint32_t d = 0; d < result->rank; d++) {
     int64_t rows = value.global->dims[d];
-    source.dims[d] = (RowMap){0, 1, 0, rows, result->dims[d], rows};
+    source.dims[d] = row_map_plain(result->dims[d], rows);
   }
   return source;
 }
@@ -304,10 +218,10 @@ static bool look_through(Spmd *spmd, const Instr *operand, uint32_t dim, WindowS
   WindowSource under;
   read_slice(spmd, operand, &under);
   for (uint32_t d = 0; d < result->rank; d++)
-    if (d == dim ? under.dims[d].step != 1 : !map_is_plain(&under.dims[d])) return false;
+    if (d == dim ? under.dims[d].step != 1 : !row_map_is_plain(&under.dims[d])) return false;
   int64_t start = under.dims[dim].first;
-  under.dims[dim] =
-      (RowMap){map.first + start, 1, start, start + result->dims[dim], map.rows, under.dims[dim].source_rows};
+  under.dims[dim] = (RowMap){map.first + start,          1, 1, start, start + result->dims[dim], map.rows,
+                             under.dims[dim].source_rows};
   for (uint32_t d = 0; d < result->rank; d++)
     if (d != dim) under.dims[d] = source->dims[d];
   *source = under;
@@ -348,18 +262,27 @@ static bool read_window(Spmd *spmd, const Instr *instr, bool through, WindowOp *
   }
 }
 
+/* What was spent on operands that nobody else needs: looking through them saves it. */
+static double spent_on_operands(const Spmd *spmd, const Instr *instr) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < instr->operands.n; i++)
+    if (spmd->frame->uses[instr->operands.at[i]] == 1) bytes += spmd->frame->spent[instr->operands.at[i]];
+  return bytes;
+}
+
 Status handle_window(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   WindowOp op, through;
   read_window(spmd, instr, false, &op);
   Plan plan = window_plan(&op);
   if (read_window(spmd, instr, true, &through)) {
     Plan other = window_plan(&through);
-    if (other.cost < plan.cost) plan = other, op = through;
+    if (other.cost < plan.cost + spent_on_operands(spmd, instr)) plan = other, op = through;
   }
   uint32_t local = 0;
   TRY(build(&op, &plan, &local));
   ShardedValue value = value_new(spmd, 1);
   value.at[0] = sharded(local, plan_sharding(spmd, &plan, &plan.rule->results[0], false), instr->shape);
   ValueSharding wanted = wanted_of(spmd, instr);
+  spmd->frame->spent[instr - module_comp(spmd->flat, spmd->frame->flat)->instrs.at] = plan.cost;
   return value_reshard(spmd, &value, &wanted, result);
 }

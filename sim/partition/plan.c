@@ -237,6 +237,27 @@ static void choose_by_factor(Choice *choice) {
   }
 }
 
+/* Axes of dimensions that the op must see whole may move to those that it may cut, and back. */
+static void add_displaced(Choice *choice) {
+  const PlanProblem *problem = choice->problem;
+  const FactorRule *rule = problem->rule;
+  AxisList displaced = {0};
+  for (uint32_t d = 0; rule->n_operands != 0 && d < rule->operands[0].rank; d++) {
+    Ids factors = rule->operands[0].dims[d];
+    bool whole = factors.n == 1 && (rule->factors[factors.at[0]].kind == FACTOR_NEED_REPLICATION ||
+                                    rule->factors[factors.at[0]].kind == FACTOR_PERMUTATION);
+    AxisList axes = problem->operands[0].sharding->dims[d].axes;
+    if (whole) displaced = axes_concat(choice->spmd->scratch, choice->spmd->mesh, displaced, axes);
+  }
+  for (uint32_t f = 0; f < rule->n_factors && displaced.n != 0; f++) {
+    FactorOptions *options = &choice->options[f];
+    if (rule->factors[f].kind != FACTOR_PASS_THROUGH) continue;
+    for (uint32_t i = options->n; i-- > 0;)
+      option_add(options, axes_concat(choice->spmd->scratch, choice->spmd->mesh, options->at[i], displaced));
+    option_add(options, displaced);
+  }
+}
+
 /* Shared fronts of what is there, then "not at all", behind the options that shardings gave. */
 static void complete_options(Choice *choice, uint32_t f) {
   FactorOptions *options = &choice->options[f];
@@ -261,6 +282,7 @@ Plan plan_choose(Spmd *spmd, const PlanProblem *problem) {
     tensor_options(&choice, &rule->results[i], problem->wanted[i]);
   for (uint32_t i = 0; i < rule->n_operands; i++)
     tensor_options(&choice, &rule->operands[i], problem->operands[i].sharding);
+  add_displaced(&choice);
   uint32_t combinations = 1;
   for (uint32_t f = 0; f < rule->n_factors; f++) {
     complete_options(&choice, f);

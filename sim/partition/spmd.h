@@ -27,6 +27,8 @@ typedef struct {
   uint32_t flat;         /* computation that is read */
   uint32_t comp;         /* computation that is built */
   ShardedValue *values;  /* of the flat computation's instructions */
+  uint32_t *uses;        /* of them in the flat computation */
+  double *spent;         /* bytes on the wire to make a value that a user may do without (a slice) */
   Vec(Variants *) known; /* by instruction that is built; NULL: itself alone */
 } Frame;
 
