@@ -1,11 +1,12 @@
 /* The verifier and shape inference: a row is the body of an entry computation (or a whole module) and a part
  * of the error, "" where the verifier must accept. Where no shape is written before an opcode it is inferred.
  */
-#include "sim/ir/print.h"
+#include "sim/ir/flatten.h"
 #include "sim/ir/verify.h"
 #include "sim/read/program.h"
 
 #include <criterion/criterion.h>
+#include <glob.h>
 
 typedef struct {
   const char *text, *error;
@@ -278,4 +279,35 @@ Test(verify, built_modules) {
   cr_assert_eq(module_verify(module, diag), STATUS_INVALID);
   module_free(module);
   diag_free(diag);
+}
+
+/* Verified, flattened, verified again. */
+static Status verify_file(const char *path, Reading *reading) {
+  *reading = (Reading){arena_new(), diag_new(), NULL};
+  const Source *source;
+  TRY(source_read(reading->arena, path, &read_limits_default, &source, reading->diag));
+  TRY(program_read(source, &read_limits_default, &reading->module, reading->diag));
+  TRY(module_verify(reading->module, reading->diag));
+  Module *flat;
+  TRY(module_flatten(reading->module, &flat, reading->diag));
+  Status status = module_verify(flat, reading->diag);
+  module_free(flat);
+  return status;
+}
+
+static void verify_files(const char *pattern) {
+  glob_t files;
+  cr_assert_eq(glob(pattern, 0, NULL, &files), 0, "%s", pattern);
+  for (size_t i = 0; i < files.gl_pathc; i++) {
+    Reading reading;
+    Status status = verify_file(files.gl_pathv[i], &reading);
+    cr_expect_eq(status, STATUS_OK, "%s", diag_error_text(reading.diag).at);
+    done(&reading);
+  }
+  globfree(&files);
+}
+
+Test(verify, programs_of_jax_and_xla) {
+  verify_files(TESTS_DIR "/golden/hlo/*.hlo");
+  verify_files(TESTS_DIR "/cases/jax/*/program.hlo");
 }
