@@ -134,10 +134,25 @@ static const FactorRule *finished(Rule *rule) {
   return result;
 }
 
+/* A custom call may bring its own rule; one that does not fit it is as good as none. */
+static const FactorRule *brought_rule(Arena *arena, const Rule *rule) {
+  Str text;
+  const FactorRule *brought;
+  if (rule->instr->op != OP_CUSTOM_CALL) return NULL;
+  if (!instr_frontend(rule->instr, "xla.sdy.sharding_rule", &text) || !rule_parse(arena, text, &brought))
+    return NULL;
+  if (brought->n_operands != rule->n_operands || brought->n_results != rule->n_results) return NULL;
+  for (uint32_t t = 0; t < n_tensors(rule); t++)
+    if (brought->operands[t].rank != rule->shapes[t]->rank) return NULL;
+  return brought;
+}
+
 const FactorRule *rule_of(Arena *arena, const Module *module, uint32_t comp, const Instr *instr) {
   Rule rule = {.arena = arena, .module = module, .comp = module_comp(module, comp), .instr = instr};
-  if (!set_shapes(&rule) || !RULES[instr->op](&rule)) return NULL;
-  return finished(&rule);
+  if (!set_shapes(&rule)) return NULL;
+  const FactorRule *brought = brought_rule(arena, &rule);
+  if (brought != NULL) return brought;
+  return RULES[instr->op](&rule) ? finished(&rule) : NULL;
 }
 
 bool rule_is_propagated(const Instr *instr) {
@@ -161,56 +176,4 @@ const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_ope
   for (uint32_t d = 0; d < shape->rank; d++)
     rule_factor_everywhere(&rule, d, shape->dims[d], FACTOR_PASS_THROUGH, false);
   return finished(&rule);
-}
-
-/* --- Printing. --- */
-
-static void print_factor(StrBuf *buf, uint32_t factor) {
-  if (factor <= 'z' - 'i')
-    buf_char(buf, (char)('i' + factor));
-  else
-    buf_printf(buf, "z_%u", factor - ('z' - 'i'));
-}
-
-static void print_tensors(StrBuf *buf, const TensorFactors *tensors, uint32_t n) {
-  buf_char(buf, '(');
-  for (uint32_t t = 0; t < n; t++) {
-    buf_add(buf, t == 0 ? STR("[") : STR(", ["));
-    for (uint32_t d = 0; d < tensors[t].rank; d++) {
-      if (d != 0) buf_add(buf, STR(", "));
-      for (uint32_t f = 0; f < tensors[t].dims[d].n; f++) print_factor(buf, tensors[t].dims[d].at[f]);
-    }
-    buf_char(buf, ']');
-  }
-  buf_char(buf, ')');
-}
-
-static void print_factors_of_kind(StrBuf *buf, const FactorRule *rule, const char *name, FactorKind kind,
-                                  bool blocked) {
-  const char *separator = name;
-  for (uint32_t f = 0; f < rule->n_factors; f++) {
-    if (blocked ? !rule->factors[f].blocked : rule->factors[f].kind != kind) continue;
-    buf_add(buf, str_of(separator));
-    print_factor(buf, f);
-    separator = ", ";
-  }
-  if (separator != name) buf_char(buf, '}');
-}
-
-Str rule_text(Arena *arena, const FactorRule *rule) {
-  StrBuf buf = {.arena = arena};
-  print_tensors(&buf, rule->operands, rule->n_operands);
-  buf_add(&buf, STR("->"));
-  print_tensors(&buf, rule->results, rule->n_results);
-  for (uint32_t f = 0; f < rule->n_factors; f++) {
-    buf_add(&buf, f == 0 ? STR(" {") : STR(", "));
-    print_factor(&buf, f);
-    buf_printf(&buf, "=%ld", rule->factors[f].size);
-  }
-  if (rule->n_factors != 0) buf_char(&buf, '}');
-  print_factors_of_kind(&buf, rule, " reduction={", FACTOR_REDUCTION, false);
-  print_factors_of_kind(&buf, rule, " need_replication={", FACTOR_NEED_REPLICATION, false);
-  print_factors_of_kind(&buf, rule, " permutation={", FACTOR_PERMUTATION, false);
-  print_factors_of_kind(&buf, rule, " blocked_propagation={", FACTOR_PASS_THROUGH, true);
-  return buf_str(&buf);
 }

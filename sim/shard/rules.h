@@ -40,3 +40,6 @@ bool rule_is_propagated(const Instr *instr);
 const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_operands);
 /* As Shardy writes it: ([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}. */
 Str rule_text(Arena *arena, const FactorRule *rule);
+/* From the same, as `#sdy.op_sharding_rule<…>`; false where the text is none. Operands and results of the
+ * rule lie in one array. */
+bool rule_parse(Arena *arena, Str text, const FactorRule **rule);
