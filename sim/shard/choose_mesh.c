@@ -61,7 +61,7 @@ static void add_tiles(Arena *arena, TileMesh *tiles, const HloSharding *hlo) {
   if (hlo == NULL) return;
   for (uint32_t p = 0; p < hlo->n_parts; p++) add_tiles(arena, tiles, hlo->parts[p]);
   Ints sizes = hlo->kind == HLO_SHARDING_NAMED ? hlo->mesh_sizes
-               : hlo->devices.reshape.n != 0   ? hlo->devices.reshape
+               : hlo->devices.perm.n != 0      ? hlo->devices.reshape
                                                : hlo->tile_dims;
   int64_t n = 1;
   for (uint32_t d = 0; d < sizes.n; d++)
