@@ -238,21 +238,27 @@ static double ideal_seconds(const Execution *execution, const CollectiveOp *op) 
   return sum;
 }
 
+/* The payloads run one after the other; the first group stands for all. */
 static void enter_in_ledger(Execution *execution, CollectiveOp *op, uint32_t comp, uint32_t instr) {
   const CollectivePlan *first = op->runs.n > 0 ? op->runs.at[0].groups[0].plan : NULL;
   LedgerOp like = {.collective = str_of(kinds[kind_of(op->instr)].text),
                    .algorithm = first == NULL ? STR("none") : first->text,
                    .bytes_payload = op->payload_bytes,
                    .ideal_seconds = ideal_seconds(execution, op)};
+  for (uint32_t i = 0; i < op->runs.n; i++) {
+    const CollectivePlan *plan = op->runs.at[i].groups[0].plan;
+    if (plan == NULL) continue;
+    like.steps += plan->steps;
+    like.link_bytes += plan->link_bytes;
+    op->seconds += plan->seconds;
+  }
   op->op = execution_op(execution, comp, instr, &like);
   op->name = ledger_name(execution->ledger, comp_instr(execution->module, comp, instr)->name);
-  for (uint32_t i = 0; i < op->runs.n; i++) {
+  for (uint32_t i = 0; i < op->runs.n; i++)
     for (uint32_t g = 0; g < op->groups.n; g++) {
       op->runs.at[i].groups[g].spec.op = op->op;
       op->runs.at[i].groups[g].spec.name = op->name;
     }
-    if (op->runs.at[i].groups[0].plan != NULL) op->seconds += op->runs.at[i].groups[0].plan->seconds;
-  }
 }
 
 static Status not_supported(const Execution *execution, const Instr *instr) {

@@ -218,17 +218,6 @@ static double play(Arena *arena, const CollectivePlan *plan, Cost cost) {
   return end;
 }
 
-static double ring_link_bytes(const CollectivePlan *plan) {
-  double most = 0;
-  for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) {
-    double bytes = 0;
-    for (uint32_t i = 0; i < plan->items[axis].n; i++)
-      bytes += item_time(plan, &plan->items[axis].at[i], (Cost){.byte = 1});
-    most = fmax(most, bytes);
-  }
-  return most;
-}
-
 Split piece_split(const CollectivePlan *plan, uint32_t piece) {
   int64_t members = plan->group->members, each = plan->kind == COLLECTIVE_ALL_REDUCE ? 1 : members;
   const Piece *own = &plan->pieces.at[piece];
@@ -296,7 +285,7 @@ static CollectivePlan *rings_plan(Arena *arena, const CollectivePlan *question, 
   place_items(plan);
   plan->seconds = play(arena, plan, cost);
   plan->steps = (uint32_t)llround(play(arena, plan, (Cost){.hop = 1}));
-  plan->link_bytes = ring_link_bytes(plan);
+  plan->link_bytes = play(arena, plan, (Cost){.byte = 1});
   return plan;
 }
 
@@ -311,7 +300,7 @@ static CollectivePlan *whole_plan(Arena *arena, const CollectivePlan *question, 
     plan->buffers[PLAN_WORK] += plan->elements * axis.length;
     plan->steps += group_axis_steps(axis) * axis.hops;
     plan->seconds += axis_time(axis, bytes, cost);
-    plan->link_bytes = fmax(plan->link_bytes, axis_link_bytes(axis, bytes));
+    plan->link_bytes += axis_link_bytes(axis, bytes);
   }
   place_ports(plan);
   return plan;

@@ -50,7 +50,7 @@ typedef struct {
   const uint32_t *target_of, *source_of; /* permute: by member, NO_MEMBER where none */
 
   uint32_t steps;    /* hop latencies on the longest way */
-  double link_bytes; /* over the fullest link, one way */
+  double link_bytes; /* that pass one way over one link after the other on the longest way */
   double seconds;    /* predicted */
   Str text;          /* e.g. "ring 16 x ring 8 both ways, 3 pieces" */
 } CollectivePlan;
