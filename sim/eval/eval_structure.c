@@ -85,3 +85,14 @@ Status eval_copy_done(const EvalContext *context, const Instr *instr, Tensor *co
   *result = tensor_retain(operands[0]->parts[0]);
   return STATUS_OK;
 }
+
+/* Sizes are static: what was written counts. */
+Status eval_get_dimension_size(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                               Tensor **result) {
+  Ints dimensions = instr_ints(instr, ATTR_dimensions);
+  if (dimensions.n != 1 || dimensions.at[0] >= operands[0]->rank)
+    return eval_unsupported(context, instr, "the size of this dimension");
+  *result = tensor_new(instr->shape, true);
+  tensor_set_double(*result, 0, (double)operands[0]->dims[dimensions.at[0]]);
+  return STATUS_OK;
+}

@@ -418,6 +418,54 @@ def convolution_cases():
     conv("convolution", (2, 8, 3), (3, 3, 5), (2, 6, 5), "size=3", "b0f_0io->b0f", dtype="s32", tolerance=0)
 
 
+def random_cases():
+    for algorithm, words in (("rng_three_fry", 2), ("rng_philox", 2), ("rng_philox", 3), ("rng_default", 3)):
+        state = np.array([2**63 + 5, 2**64 - 2, 9][:words], np.uint64)
+        for shape in ("u32[5]", "u64[3]", "u32[3,2,3]", "u8[6]", "u16[5,3]", "u32[]", "u64[2,2]"):
+            case("rng_bit_generator", [state], f"  r = (u64[{words}], {shape}) rng-bit-generator(p0), algorithm={algorithm}\n"
+                 f"  s = u64[{words}] get-tuple-element(r), index=0\n  b = {shape} get-tuple-element(r), index=1", ["s", "b"])
+
+
+def linalg_cases():
+    for dtype in ("f32", "f64", "c64"):
+        x = array(dtype, 2, 5, 5)
+        a = (x @ np.conj(np.swapaxes(x, 1, 2)) + 5 * np.eye(5)).astype(x.dtype)
+        shape = shape_text(a)
+        case("cholesky", [a], f"  l = {shape} cholesky(p0), lower=true\n  u = {shape} cholesky(p0), lower=false", ["l", "u"], tolerance=3e-6)
+        for left in ("true", "false"):
+            b = array(dtype, 2, 5, 3) if left == "true" else array(dtype, 2, 3, 5)
+            for lower in ("true", "false"):
+                for transpose in ("NO_TRANSPOSE", "TRANSPOSE", "ADJOINT"):
+                    unit = "true" if transpose == "TRANSPOSE" else "false"
+                    case("triangular_solve", [a, b], f"  x = {shape_text(b)} triangular-solve(p0, p1), left_side={left}, lower={lower}, "
+                         f"unit_diagonal={unit}, transpose_a={transpose}", ["x"], tolerance=3e-5)
+
+
+def fft_cases():
+    for shape, lengths in (((3, 8), "8"), ((2, 6, 5), "6,5"), ((2, 3, 4, 7), "3,4,7"), ((2, 12), "12")):
+        n = ",".join(map(str, shape))
+        half = ",".join(map(str, shape[:-1] + (shape[-1] // 2 + 1,)))
+        z, x = array("c64", *shape), array("f32", *shape)
+        h = np.fft.rfft(x).astype(np.complex64)
+        body = (f"  a = c64[{n}] fft(p0), fft_type=FFT, fft_length={{{lengths}}}\n  b = c64[{n}] fft(p0), fft_type=IFFT, fft_length={{{lengths}}}\n"
+                f"  c = c64[{half}] fft(p1), fft_type=RFFT, fft_length={{{lengths}}}\n  d = f32[{n}] fft(p2), fft_type=IRFFT, fft_length={{{lengths}}}")
+        case("fft", [z, x, h], body, list("abcd"), tolerance=1e-4)
+
+
+def other_cases():
+    for dtype, bits in (("f32", ((5, 10), (8, 7), (4, 3), (5, 2), (8, 23))), ("bf16", ((5, 2), (4, 3))), ("f16", ((4, 3), (5, 2))), ("f64", ((8, 23), (5, 10)))):
+        x = np.concatenate([pairs(dtype)[0], np.array([1e-5, -7e-6, 6e-8, 65519, 65520, 1.0009765625, 250, 3e-3]).astype(DTYPES[dtype])])
+        for e, m in bits:
+            case("reduce_precision", [x], f"  r = {shape_text(x)} reduce-precision(p0), exponent_bits={e}, mantissa_bits={m}", ["r"])
+    case("map", [array("f32", 2, 3), array("f32", 2, 3)], "  m = f32[2,3] map(p0, p1), dimensions={0,1}, to_apply=add", ["m"], SCALED.format("f32"), 1e-6)
+    greater = "ge {\n  x = f32[] parameter(0)\n  y = f32[] parameter(1)\n  ROOT z = pred[] compare(x, y), direction=GE\n}\n"
+    for window, out in (("size=2x3 stride=2x3", "4,3"), ("size=3x3 stride=2x1 pad=1_1x0_1", "4,8"), ("size=3x2 stride=1x2 pad=1_1x0_1", "8,5")):
+        dims = tuple(map(int, out.split(",")))
+        case("select_and_scatter", [array("f32", 8, 9), array("f32", *dims), np.zeros((), np.float32)],
+             f"  s = f32[8,9] select-and-scatter(p0, p1, p2), window={{{window}}}, select=ge, scatter=add", ["s"],
+             greater + ADD.format("f32", "add"), 1e-6)
+
+
 def main():
     jax.config.update("jax_enable_x64", True)
     OUT.mkdir(parents=True, exist_ok=True)
