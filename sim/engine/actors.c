@@ -37,6 +37,10 @@ Actors *actors_new(Arena *arena) {
   return actors;
 }
 
+void actors_free(Actors *actors) {
+  for (Actor *actor = actors->first; actor != NULL; actor = actor->next) sg_sem_destroy(actor->wake);
+}
+
 static void run_once(int argc, char **argv) {
   (void)argc, (void)argv;
   Actor *self = actor_self();

@@ -23,6 +23,8 @@ typedef struct {
 
 /* SimGrid must have been started by platform_start(). */
 Actors *actors_new(Arena *arena);
+/* Frees what SimGrid holds for them, after the run. */
+void actors_free(Actors *actors);
 
 /* A chip's own thread: the run ends when all of these have ended. */
 void actors_start(Actors *actors, ActorBody body, void *argument);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 
 struct AsyncOp {
-  Frame *frame;
   Chip *chip;
+  AsyncOp *next;      /* of the chip's collectives in flight */
   const Instr *instr; /* of the start */
   uint32_t name, op;
   CollectiveOp *collective;
-  Value **operands, *result;
+  Value **operands, *result; /* in the execution's arena; references */
   Semaphore done;
   int64_t start_ps, end_ps; /* the end of a copy */
   Status status;
@@ -30,8 +30,7 @@ static AsyncOp **slot_of(Frame *frame, uint32_t instr) {
 
 static AsyncOp *async_new(Frame *frame, const Step *step) {
   AsyncOp *async = ARENA_NEW(frame->chip->execution->arena, AsyncOp);
-  *async = (AsyncOp){.frame = frame,
-                     .chip = frame->chip,
+  *async = (AsyncOp){.chip = frame->chip,
                      .instr = frame_instr(frame, step_instr(step)),
                      .name = frame_name(frame, step_instr(step)),
                      .start_ps = date_ps()};
@@ -55,30 +54,56 @@ static void add_event(AsyncOp *async, EventKind kind, int64_t end_ps, int64_t by
                                               .bytes = bytes});
 }
 
+static void drop_operands(AsyncOp *async) {
+  const ValueOps *values = values_of(async->chip->execution);
+  for (uint32_t i = 0; i < async->instr->operands.n; i++)
+    if (async->operands[i] != NULL) values->release(values->self, async->operands[i]);
+}
+
+static void unlink_async(AsyncOp *async) {
+  AsyncOp **link = &async->chip->asyncs;
+  while (*link != async) link = &(*link)->next;
+  *link = async->next;
+}
+
 static void run_collective(void *argument) {
   AsyncOp *async = argument;
-  Execution *execution = async->chip->execution;
-  const ValueOps *values = values_of(execution);
+  Chip *chip = async->chip;
   async->status =
-      collective_run(execution, async->collective, async->chip->number, async->operands, &async->result);
-  for (uint32_t i = 0; async->operands != NULL && i < async->instr->operands.n; i++)
-    values->release(values->self, async->operands[i]);
-  free(async->operands);
+      collective_run(chip->execution, async->collective, chip->number, async->operands, &async->result);
+  drop_operands(async);
+  unlink_async(async);
   add_event(async, EVENT_COLLECTIVE, date_ps(), collective_payload_bytes(async->collective));
   semaphore_signal(&async->done, 1, 0);
 }
 
+/* Takes over the frame's held operands. */
+static void take_operands(AsyncOp *async, Frame *frame) {
+  uint32_t n = async->instr->operands.n;
+  async->operands = arena_copy(frame->chip->execution->arena, frame->held, n * sizeof *frame->held);
+  for (uint32_t i = 0; i < n; i++) frame->held[i] = NULL;
+}
+
 static Status start_collective(Frame *frame, const Step *step) {
+  Chip *chip = frame->chip;
   CollectiveOp *collective;
-  TRY(collective_op(frame->chip->execution, frame->comp, step_instr(step), &collective));
+  TRY(collective_op(chip->execution, frame->comp, step_instr(step), &collective));
   TRY(frame_join(frame));
   AsyncOp *async = async_new(frame, step);
   async->collective = collective;
   async->op = collective_ledger_op(collective);
-  async->operands = frame_operands(frame, async->instr);
+  async->next = chip->asyncs;
+  chip->asyncs = async;
+  frame_hold(frame, step);
+  take_operands(async, frame);
   frame_release(frame, step);
-  actors_spawn(frame->chip->execution->machine->actors, run_collective, async);
+  actors_spawn(chip->execution->machine->actors, run_collective, async);
   return STATUS_OK;
+}
+
+void asyncs_clear(Chip *chip) {
+  for (AsyncOp *async = chip->asyncs; async != NULL; async = async->next) drop_operands(async);
+  chip->asyncs = NULL;
 }
 
 /* A copy's values are there at once; only its time is asynchronous. */
@@ -97,9 +122,9 @@ static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
   TRY(frame_join(frame));
   AsyncOp *async = async_new(frame, step);
   async->op = frame_op(frame, step);
-  Value **operands = frame_operands(frame, async->instr);
+  frame_hold(frame, step);
   frame_release(frame, step);
-  TRY(run_computation(frame->chip, comp, frame->trip, operands, &async->result));
+  TRY(run_computation(frame->chip, comp, frame->trip, frame->held, &async->result));
   semaphore_signal(&async->done, 1, 0);
   return STATUS_OK;
 }
@@ -154,8 +179,7 @@ Status run_done(Frame *frame, const Step *step) {
     frame_compute(frame, step);
     return STATUS_OK;
   }
-  strand_join(frame->chip->strand);
-  frame->values[at] = async->result;
+  frame_set(frame, step, async->result);
   frame_release(frame, step);
   return STATUS_OK;
 }

@@ -6,3 +6,5 @@
 
 Status run_start(Frame *frame, const Step *step);
 Status run_done(Frame *frame, const Step *step);
+/* Drops what collectives that never ended refer to. */
+void asyncs_clear(Chip *chip);

@@ -7,8 +7,6 @@
 #include "sim/engine/collective_op.h"
 #include "sim/engine/control_flow.h"
 
-#include <stdlib.h>
-
 Chip *chip_new(Execution *execution, uint32_t number) {
   Chip *chip = ARENA_NEW(execution->arena, Chip);
   *chip = (Chip){.execution = execution, .number = number, .strand = strand_new(execution->pool)};
@@ -44,19 +42,17 @@ static Status run_compute(Frame *frame, const Step *step) {
 static Status run_collective(Frame *frame, const Step *step) {
   Execution *execution = frame->chip->execution;
   CollectiveOp *collective;
+  Value *result;
   TRY(collective_op(execution, frame->comp, step_instr(step), &collective));
   TRY(frame_join(frame));
   int64_t start_ps = date_ps();
-  const Instr *instr = frame_instr(frame, step_instr(step));
-  Value **operands = frame_operands(frame, instr), *result;
-  Status status = collective_run(execution, collective, frame->chip->number, operands, &result);
-  for (uint32_t i = 0; operands != NULL && i < instr->operands.n; i++)
-    values_of(execution)->release(values_of(execution)->self, operands[i]);
-  free(operands);
-  frame->values[step_instr(step)] = result;
+  frame_hold(frame, step);
+  Status status = collective_run(execution, collective, frame->chip->number, frame->held, &result);
+  frame_drop_held(frame);
+  frame_set(frame, step, result);
+  frame_release(frame, step);
   add_core_event(frame, step, EVENT_COLLECTIVE, collective_ledger_op(collective), start_ps,
                  collective_payload_bytes(collective));
-  frame_release(frame, step);
   return execution_fail(execution, status);
 }
 
@@ -96,7 +92,6 @@ static Status run_step(Frame *frame, const Step *step) {
 
 Status run_computation(Chip *chip, uint32_t comp, Str trip, Value **arguments, Value **root) {
   Frame *frame = frame_new(chip, comp, trip, arguments);
-  free(arguments);
   Status status = STATUS_OK;
   for (uint32_t i = 0; i < frame->schedule->steps.n && status == STATUS_OK; i++)
     status = run_step(frame, &frame->schedule->steps.at[i]);
@@ -105,13 +100,12 @@ Status run_computation(Chip *chip, uint32_t comp, Str trip, Value **arguments, V
 }
 
 static Value **entry_arguments(const Chip *chip) {
-  const Execution *execution = chip->execution;
+  Execution *execution = chip->execution;
   const ValueOps *values = values_of(execution);
   uint32_t n = module_entry(execution->module)->params.n;
-  if (values == NULL) return NULL;
-  Value **arguments = calloc(n + 1, sizeof *arguments);
-  if (arguments == NULL) abort();
-  for (uint32_t i = 0; i < n; i++) arguments[i] = values->parameter(values->self, chip->number, i);
+  Value **arguments = ARENA_ARRAY(execution->arena, Value *, n + 1);
+  for (uint32_t i = 0; values != NULL && i < n; i++)
+    arguments[i] = values->parameter(values->self, chip->number, i);
   return arguments;
 }
 
@@ -125,6 +119,11 @@ static void add_empty_event(const Chip *chip) {
                              .name = ledger_name(ledger, entry->instrs.at[entry->root].name),
                              .op = NO_OP,
                              .peer = NO_PEER});
+}
+
+void chip_clear(Chip *chip) {
+  asyncs_clear(chip);
+  while (chip->frame != NULL) frame_free(chip->frame);
 }
 
 void chip_run(void *argument) {

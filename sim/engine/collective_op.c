@@ -23,6 +23,8 @@ typedef struct {
   Vec(Meeting) meetings;
 } GroupRun;
 
+typedef struct Visit Visit;
+
 /* One payload of the instruction. */
 typedef struct {
   Payload in, out;
@@ -43,6 +45,7 @@ struct CollectiveOp {
   uint32_t op, name;
   int64_t payload_bytes;
   double seconds;
+  Visit *free_visits;
 };
 
 static const struct {
@@ -391,7 +394,7 @@ static void copy_alone(const PayloadRun *run, unsigned char *const *operands, un
 }
 
 /* One execution on one chip. Bytes of arrays are NULL where they are not known. */
-typedef struct {
+struct Visit {
   Execution *execution;
   CollectiveOp *op;
   uint32_t chip;
@@ -400,7 +403,28 @@ typedef struct {
   unsigned char **operand_bytes, **result_bytes;
   Launch **launches; /* by payload; NULL in a group of one */
   bool known;
-} Visit;
+  Visit *next_free;
+};
+
+static Visit *visit_new(Execution *execution, CollectiveOp *op, uint32_t chip) {
+  Visit *visit = op->free_visits;
+  if (visit == NULL) {
+    Arena *arena = execution->arena;
+    visit = ARENA_NEW(arena, Visit);
+    visit->execution = execution;
+    visit->op = op;
+    visit->results = ARENA_ARRAY(arena, Value *, op->n_results);
+    visit->operand_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
+    visit->result_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
+    visit->launches = ARENA_ARRAY(arena, Launch *, op->runs.n);
+  } else {
+    op->free_visits = visit->next_free;
+    memset(visit->launches, 0, op->runs.n * sizeof *visit->launches);
+  }
+  visit->chip = chip;
+  visit->count = op->counts[chip]++;
+  return visit;
+}
 
 static void find_operand_bytes(Visit *visit, Value *const *operands) {
   const ValueOps *values = values_of(visit->execution);
@@ -465,20 +489,13 @@ static Value *joined_results(const Visit *visit) {
 
 Status collective_run(Execution *execution, CollectiveOp *op, uint32_t chip, Value *const *operands,
                       Value **result) {
-  Arena *arena = arena_new();
-  Visit visit = {.execution = execution,
-                 .op = op,
-                 .chip = chip,
-                 .count = op->counts[chip]++,
-                 .results = ARENA_ARRAY(arena, Value *, op->n_results),
-                 .operand_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results),
-                 .result_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results),
-                 .launches = ARENA_ARRAY(arena, Launch *, op->runs.n)};
-  find_operand_bytes(&visit, operands);
-  for (uint32_t i = 0; i < op->runs.n; i++) run_kernel(&visit, i);
-  make_results(&visit);
-  for (uint32_t i = 0; i < op->runs.n; i++) take_result(&visit, i);
-  *result = joined_results(&visit);
-  arena_free(arena);
+  Visit *visit = visit_new(execution, op, chip);
+  find_operand_bytes(visit, operands);
+  for (uint32_t i = 0; i < op->runs.n; i++) run_kernel(visit, i);
+  make_results(visit);
+  for (uint32_t i = 0; i < op->runs.n; i++) take_result(visit, i);
+  *result = joined_results(visit);
+  visit->next_free = op->free_visits;
+  op->free_visits = visit;
   return execution->machine->status;
 }

@@ -6,42 +6,6 @@
 #include "sim/engine/collective_op.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-
-/* The operands of a control-flow step, after which the frame's own references to those that die here are
- * dropped. */
-static Value **take_operands(Frame *frame, const Step *step) {
-  Value **operands = frame_operands(frame, frame_instr(frame, step_instr(step)));
-  frame_release(frame, step);
-  return operands;
-}
-
-/* The step's result becomes the instruction's value; one that nobody uses dies at once. */
-static void set_result(Frame *frame, const Step *step, Value *result) {
-  strand_join(frame->chip->strand);
-  frame->values[step_instr(step)] = result;
-  for (uint32_t i = 0; i < step->frees.n; i++)
-    if (step->frees.at[i] == step_instr(step)) frame_release(frame, step);
-}
-
-static void release(const Frame *frame, Value *value) {
-  const ValueOps *values = values_of(frame->chip->execution);
-  if (value != NULL) values->release(values->self, value);
-}
-
-static Value *retain(const Frame *frame, Value *value) {
-  const ValueOps *values = values_of(frame->chip->execution);
-  return value == NULL ? NULL : values->retain(values->self, value);
-}
-
-/* The array of one argument that run_computation() takes over. */
-static Value **one_argument(const Frame *frame, Value *value) {
-  if (values_of(frame->chip->execution) == NULL) return NULL;
-  Value **arguments = malloc(sizeof *arguments);
-  if (arguments == NULL) abort();
-  *arguments = value;
-  return arguments;
-}
 
 static bool integer_of(const Frame *frame, Value *value, int64_t *number) {
   const ValueOps *values = values_of(frame->chip->execution);
@@ -74,15 +38,15 @@ static Status untold_trips(const Frame *frame, const Step *step, int64_t *trips)
                    STR_ARG(instr->name));
 }
 
-/* Runs the condition on the carry, which stays. */
-static Status goes_on(Frame *frame, const Step *step, Value *carry, int64_t trip, Str trip_text, bool *more) {
+/* Runs the condition on the carry, held[0], which stays. */
+static Status goes_on(Frame *frame, const Step *step, int64_t trip, Str trip_text, bool *more) {
   const Instr *instr = frame_instr(frame, step_instr(step));
   Value *root;
   int64_t decision, trips;
-  TRY(run_computation(frame->chip, instr_comp(instr, ATTR_condition), trip_text,
-                      one_argument(frame, retain(frame, carry)), &root));
+  frame->held[1] = value_retain(frame, frame->held[0]);
+  TRY(run_computation(frame->chip, instr_comp(instr, ATTR_condition), trip_text, &frame->held[1], &root));
   bool known = integer_of(frame, root, &decision);
-  release(frame, root);
+  value_release(frame, root);
   *more = known && decision != 0;
   if (known) return STATUS_OK;
   TRY(untold_trips(frame, step, &trips));
@@ -91,18 +55,18 @@ static Status goes_on(Frame *frame, const Step *step, Value *carry, int64_t trip
 }
 
 Status run_while(Frame *frame, const Step *step) {
-  const Instr *instr = frame_instr(frame, step_instr(step));
-  Arena *arena = frame->chip->execution->arena;
-  Value **operands = take_operands(frame, step), *carry = operands == NULL ? NULL : operands[0];
-  free(operands);
+  uint32_t body = instr_comp(frame_instr(frame, step_instr(step)), ATTR_body);
+  frame_hold(frame, step);
+  frame_release(frame, step);
   for (int64_t trip = 0;; trip++) {
-    Str text = str_printf(arena, "%.*s[%ld]", STR_ARG(frame->trip), (long)trip);
+    Str text = str_printf(frame->chip->execution->arena, "%.*s[%ld]", STR_ARG(frame->trip), (long)trip);
     bool more;
-    TRY(goes_on(frame, step, carry, trip, text, &more));
+    TRY(goes_on(frame, step, trip, text, &more));
     if (!more) break;
-    TRY(run_computation(frame->chip, instr_comp(instr, ATTR_body), text, one_argument(frame, carry), &carry));
+    TRY(run_computation(frame->chip, body, text, &frame->held[0], &frame->held[0]));
   }
-  set_result(frame, step, carry);
+  frame_set(frame, step, frame->held[0]);
+  frame->held[0] = NULL;
   return STATUS_OK;
 }
 
@@ -178,17 +142,13 @@ static int64_t choose_branch(const Frame *frame, const Instr *instr, Ids branche
 Status run_conditional(Frame *frame, const Step *step) {
   const Instr *instr = frame_instr(frame, step_instr(step));
   Ids branches = branches_of(frame->chip->execution->arena, instr);
-  Value **operands = take_operands(frame, step), *result, *argument = NULL;
-  int64_t choice = choose_branch(frame, instr, branches, operands == NULL ? NULL : operands[0]);
-  for (uint32_t i = 0; operands != NULL && i < instr->operands.n; i++) {
-    if (i == (uint32_t)choice + 1)
-      argument = operands[i];
-    else
-      release(frame, operands[i]);
-  }
-  free(operands);
-  TRY(run_computation(frame->chip, branches.at[choice], frame->trip, one_argument(frame, argument), &result));
-  set_result(frame, step, result);
+  Value *result;
+  frame_hold(frame, step);
+  frame_release(frame, step);
+  int64_t choice = choose_branch(frame, instr, branches, frame->held[0]);
+  TRY(run_computation(frame->chip, branches.at[choice], frame->trip, &frame->held[choice + 1], &result));
+  frame_drop_held(frame);
+  frame_set(frame, step, result);
   return STATUS_OK;
 }
 
@@ -197,8 +157,11 @@ Status run_conditional(Frame *frame, const Step *step) {
 Status run_call(Frame *frame, const Step *step) {
   const Instr *instr = frame_instr(frame, step_instr(step));
   uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
-  Value **operands = take_operands(frame, step), *result;
-  TRY(run_computation(frame->chip, callee, frame->trip, operands, &result));
-  set_result(frame, step, result);
+  Value *result;
+  frame_hold(frame, step);
+  frame_release(frame, step);
+  TRY(run_computation(frame->chip, callee, frame->trip, frame->held, &result));
+  frame_drop_held(frame);
+  frame_set(frame, step, result);
   return STATUS_OK;
 }

@@ -12,34 +12,71 @@ static void *zeroed(size_t n, size_t size) {
   abort();
 }
 
-Frame *frame_new(Chip *chip, uint32_t comp, Str trip, Value *const *arguments) {
+static uint32_t most_operands(const Comp *body) {
+  uint32_t most = 2;
+  for (uint32_t i = 0; i < body->instrs.n; i++)
+    if (body->instrs.at[i].operands.n > most) most = body->instrs.at[i].operands.n;
+  return most;
+}
+
+Frame *frame_new(Chip *chip, uint32_t comp, Str trip, Value **arguments) {
   const Comp *body = module_comp(chip->execution->module, comp);
   Frame *frame = zeroed(1, sizeof *frame);
   *frame = (Frame){.chip = chip,
+                   .caller = chip->frame,
                    .comp = comp,
                    .schedule = &chip->execution->schedule->comps[comp],
                    .trip = trip,
-                   .values = zeroed(body->instrs.n, sizeof *frame->values)};
-  for (uint32_t i = 0; arguments != NULL && i < body->params.n; i++)
+                   .values = zeroed(body->instrs.n, sizeof *frame->values),
+                   .held = zeroed(most_operands(body), sizeof *frame->held)};
+  for (uint32_t i = 0; i < body->params.n; i++) {
     frame->values[body->params.at[i]] = arguments[i];
+    arguments[i] = NULL;
+  }
+  chip->frame = frame;
   return frame;
 }
 
-static void drop(const Frame *frame, uint32_t instr) {
+Value *value_retain(const Frame *frame, Value *value) {
   const ValueOps *values = values_of(frame->chip->execution);
-  if (frame->values[instr] != NULL) values->release(values->self, frame->values[instr]);
+  return value == NULL ? NULL : values->retain(values->self, value);
+}
+
+void value_release(const Frame *frame, Value *value) {
+  const ValueOps *values = values_of(frame->chip->execution);
+  if (value != NULL) values->release(values->self, value);
+}
+
+static void drop(const Frame *frame, uint32_t instr) {
+  value_release(frame, frame->values[instr]);
   frame->values[instr] = NULL;
+}
+
+void frame_drop_held(Frame *frame) {
+  uint32_t n = most_operands(module_comp(frame->chip->execution->module, frame->comp));
+  for (uint32_t i = 0; i < n; i++) {
+    value_release(frame, frame->held[i]);
+    frame->held[i] = NULL;
+  }
+}
+
+void frame_free(Frame *frame) {
+  uint32_t n = module_comp(frame->chip->execution->module, frame->comp)->instrs.n;
+  for (uint32_t i = 0; i < n; i++) drop(frame, i);
+  frame_drop_held(frame);
+  frame->chip->frame = frame->caller;
+  free(frame->values);
+  free(frame->held);
+  free(frame->asyncs);
+  free(frame);
 }
 
 Status frame_end(Frame *frame, Value **root) {
   Status status = frame_join(frame);
-  const Comp *body = module_comp(frame->chip->execution->module, frame->comp);
-  *root = frame->values[body->root];
-  frame->values[body->root] = NULL;
-  for (uint32_t i = 0; i < body->instrs.n; i++) drop(frame, i);
-  free(frame->values);
-  free(frame->asyncs);
-  free(frame);
+  uint32_t at = module_comp(frame->chip->execution->module, frame->comp)->root;
+  *root = frame->values[at];
+  frame->values[at] = NULL;
+  frame_free(frame);
   return status;
 }
 
@@ -85,12 +122,8 @@ static Status evaluate(Frame *frame, uint32_t at, Value **operands) {
 static void evaluate_step(void *argument) {
   Task task = *(Task *)argument;
   Chip *chip = task.frame->chip;
-  uint32_t most = 0;
-  for (uint32_t i = 0; i < task.step->instrs.n; i++) {
-    uint32_t n = frame_instr(task.frame, task.step->instrs.at[i])->operands.n;
-    most = n > most ? n : most;
-  }
-  Value **operands = zeroed(most, sizeof *operands);
+  Value **operands =
+      zeroed(most_operands(module_comp(chip->execution->module, task.frame->comp)), sizeof *operands);
   for (uint32_t i = 0; i < task.step->instrs.n && chip->status == STATUS_OK; i++) {
     uint32_t at = task.step->instrs.at[i];
     if (frame_instr(task.frame, at)->op != OP_PARAMETER) chip->status = evaluate(task.frame, at, operands);
@@ -125,15 +158,17 @@ Status frame_join(Frame *frame) {
   return execution_fail(chip->execution, chip->status);
 }
 
-Value **frame_operands(const Frame *frame, const Instr *instr) {
-  const ValueOps *values = values_of(frame->chip->execution);
-  if (values == NULL) return NULL;
-  Value **operands = zeroed(instr->operands.n, sizeof *operands);
-  for (uint32_t i = 0; i < instr->operands.n; i++) {
-    Value *value = frame->values[instr->operands.at[i]];
-    operands[i] = value == NULL ? NULL : values->retain(values->self, value);
-  }
-  return operands;
+void frame_set(Frame *frame, const Step *step, Value *result) {
+  strand_join(frame->chip->strand);
+  frame->values[step_instr(step)] = result;
+  for (uint32_t i = 0; i < step->frees.n; i++)
+    if (step->frees.at[i] == step_instr(step)) drop(frame, step_instr(step));
+}
+
+void frame_hold(Frame *frame, const Step *step) {
+  Ids operands = frame_instr(frame, step_instr(step))->operands;
+  for (uint32_t i = 0; i < operands.n; i++)
+    frame->held[i] = value_retain(frame, frame->values[operands.at[i]]);
 }
 
 uint32_t frame_name(const Frame *frame, uint32_t instr) {

@@ -7,11 +7,14 @@
 #include "sim/engine/lanes.h"
 
 typedef struct AsyncOp AsyncOp;
+typedef struct Frame Frame;
 
 typedef struct {
   Execution *execution;
   uint32_t number;
   Strand *strand;
+  Frame *frame;        /* that runs */
+  AsyncOp *asyncs;     /* collectives in flight */
   uint64_t steps;      /* run so far */
   Lanes async_lanes;   /* of TRACK_ASYNC */
   size_t events;       /* on the core's track */
@@ -21,19 +24,25 @@ typedef struct {
   Value *root;
 } Chip;
 
-typedef struct {
+struct Frame {
   Chip *chip;
+  Frame *caller;
   uint32_t comp;
   const CompSchedule *schedule;
   Str trip; /* of the loops around it: "[2][0]", or empty */
   Value **values;
-  AsyncOp **asyncs; /* operations in flight, by instruction of their start; NULL where none ever was */
-} Frame;
+  Value **held;     /* references of the step that runs: its operands; NULLs where there are no values */
+  AsyncOp **asyncs; /* started and not done, by instruction of their start; NULL where none ever was */
+};
 
-/* Takes over the arguments' references; `arguments` is NULL where there are no values. */
-Frame *frame_new(Chip *chip, uint32_t comp, Str trip, Value *const *arguments);
-/* Waits for the frame's work, gives its root, and frees it. */
+/* Calls a computation: makes the chip's new frame, which takes the arguments' references out of `arguments`.
+ */
+Frame *frame_new(Chip *chip, uint32_t comp, Str trip, Value **arguments);
+/* Waits for the frame's work, gives its root, and returns to the caller's frame. */
 Status frame_end(Frame *frame, Value **root);
+/* Frees the frame that runs, with all that it refers to, and returns to the caller's. No work may be under
+ * way. */
+void frame_free(Frame *frame);
 
 /* Has the pool compute a step's values, and then drop those that die with it. */
 void frame_compute(Frame *frame, const Step *step);
@@ -41,13 +50,20 @@ void frame_compute(Frame *frame, const Step *step);
 void frame_release(Frame *frame, const Step *step);
 /* Waits until all that was asked for is done; an evaluation that failed comes out here. */
 Status frame_join(Frame *frame);
+/* Makes `result` (given) the value of a step, once all before it is done; one that nobody uses dies at once.
+ */
+void frame_set(Frame *frame, const Step *step, Value *result);
+
+/* Fills frame->held with new references to the operands of a step; at least two places. */
+void frame_hold(Frame *frame, const Step *step);
+void frame_drop_held(Frame *frame);
+Value *value_retain(const Frame *frame, Value *value);
+void value_release(const Frame *frame, Value *value);
 
 const Instr *frame_instr(const Frame *frame, uint32_t instr);
 /* The instruction that names a step. */
 uint32_t step_instr(const Step *step);
-/* New references to the values of an instruction's operands, in the execution's arena; NULL where there are
- * no values. */
-Value **frame_operands(const Frame *frame, const Instr *instr);
 /* The instruction as events name it: with the trips of the loops around it. */
 uint32_t frame_name(const Frame *frame, uint32_t instr);
+/* The ledger's op of a step. */
 uint32_t frame_op(const Frame *frame, const Step *step);

@@ -66,6 +66,7 @@ static void launch_free(Launch *launch) {
 }
 
 void machine_free(Machine *machine) {
+  actors_free(machine->actors);
   while (machine->launches != NULL) launch_free(machine->launches);
 }
 
@@ -181,14 +182,27 @@ static void copy(Launch *launch, uint32_t to_member, Slice to, uint32_t from_mem
 }
 
 /* A DMA, or a signal alone, on its way. */
-typedef struct {
+struct Message {
   Launch *launch;
   uint32_t from_member, to_member;
   Slice from, to;
   uint32_t sent, received;
   int64_t signals;
   uint32_t flow;
-} Message;
+  Message *next_free;
+};
+
+static Message *message_new(Machine *machine) {
+  Message *message = machine->free_messages;
+  if (message == NULL) return ARENA_NEW(machine->arena, Message);
+  machine->free_messages = message->next_free;
+  return message;
+}
+
+static void message_free(Machine *machine, Message *message) {
+  message->next_free = machine->free_messages;
+  machine->free_messages = message;
+}
 
 static void message_left(void *argument) {
   const Message *message = argument;
@@ -202,7 +216,7 @@ static void message_landed(void *argument) {
   if (message->received != NO_SEMAPHORE)
     semaphore_signal(semaphore_of(launch, message->to_member, message->received), message->signals,
                      message->flow);
-  free(message);
+  message_free(launch->machine, message);
   pending_ended(launch);
 }
 
@@ -214,7 +228,7 @@ static int64_t wire_bytes(const LaunchSpec *spec, int64_t elements) {
 static void message_send(Message message, uint32_t via, bool is_dma) {
   Launch *launch = message.launch;
   const LaunchSpec *spec = launch->spec;
-  Message *own = zeroed(1, sizeof *own);
+  Message *own = message_new(launch->machine);
   *own = message;
   launch->pending++;
   if (message.from_member == message.to_member) {
@@ -338,17 +352,19 @@ void kernel_combine(Kernel *kernel, Slice into, Slice from) {
   if (launch->machine->status == STATUS_OK) launch->machine->status = status;
 }
 
-typedef struct {
+struct Fork {
   Kernel *kernel;
   void (*body)(Kernel *kernel, void *argument);
   void *argument;
   uint32_t done;
-} Fork;
+  Fork *next_free;
+};
 
 static void run_fork(void *argument) {
-  Fork fork = *(Fork *)argument;
-  free(argument);
+  Fork *own = argument, fork = *own;
   Launch *launch = fork.kernel->launch;
+  own->next_free = launch->machine->free_forks;
+  launch->machine->free_forks = own;
   fork.body(fork.kernel, fork.argument);
   kernel_signal(fork.kernel, fork.kernel->member, fork.done, 1);
   pending_ended(launch);
@@ -356,8 +372,13 @@ static void run_fork(void *argument) {
 
 void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, void *argument), void *argument,
                  uint32_t done) {
-  Fork *fork = zeroed(1, sizeof *fork);
-  *fork = (Fork){kernel, body, argument, done};
+  Machine *machine = kernel->launch->machine;
+  Fork *fork = machine->free_forks;
+  if (fork == NULL)
+    fork = ARENA_NEW(machine->arena, Fork);
+  else
+    machine->free_forks = fork->next_free;
+  *fork = (Fork){kernel, body, argument, done, NULL};
   kernel->launch->pending++;
-  actors_spawn(kernel->launch->machine->actors, run_fork, fork);
+  actors_spawn(machine->actors, run_fork, fork);
 }

@@ -7,6 +7,8 @@
 #include "sim/engine/run.h"
 
 typedef struct Launch Launch;
+typedef struct Message Message;
+typedef struct Fork Fork;
 
 typedef struct {
   Arena *arena;
@@ -17,6 +19,8 @@ typedef struct {
   Actors *actors;
   int64_t waits, dmas; /* issued so far, over all chips */
   Launch *launches;    /* that have not ended */
+  Message *free_messages;
+  Fork *free_forks;
   Diag *diag;
   Status status; /* the first failure of a kernel: a step of a reduction, or a race */
 } Machine;

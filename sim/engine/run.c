@@ -94,13 +94,17 @@ static Status run_chips(Execution *execution, Chip **chips) {
   return ended ? STATUS_OK : deadlock_report(execution);
 }
 
-static void fill_result(const Execution *execution, Chip *const *chips, RunResult *result) {
+/* Of a run that failed, what some chips have come to is dropped. */
+static void fill_result(const Execution *execution, Chip *const *chips, bool ended, RunResult *result) {
   Arena *arena = execution->ledger->arena;
   *result = (RunResult){.chip_end_ps = ARENA_ARRAY(arena, int64_t, execution->pod->n_chips),
                         .outputs = ARENA_ARRAY(arena, Value *, execution->pod->n_chips)};
   for (uint32_t i = 0; i < execution->devices; i++) {
     result->chip_end_ps[i] = chips[i]->end_ps;
-    result->outputs[i] = chips[i]->root;
+    if (ended)
+      result->outputs[i] = chips[i]->root;
+    else if (chips[i]->root != NULL)
+      values_of(execution)->release(values_of(execution)->self, chips[i]->root);
     if (chips[i]->end_ps > result->end_ps) result->end_ps = chips[i]->end_ps;
   }
 }
@@ -115,8 +119,9 @@ static Status run_in(Execution *execution, RunResult *result) {
   Chip **chips = ARENA_ARRAY(execution->arena, Chip *, execution->devices);
   Status status = run_chips(execution, chips);
   pool_free(execution->pool);
+  for (uint32_t i = 0; i < execution->devices; i++) chip_clear(chips[i]);
   machine_free(execution->machine);
-  if (status == STATUS_OK) fill_result(execution, chips, result);
+  fill_result(execution, chips, status == STATUS_OK, result);
   return status;
 }
 
