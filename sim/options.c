@@ -126,7 +126,7 @@ static Status place_arguments(Parse *parse, const char *command, const char *wan
     size_t end = str_find(rest, ' ');
     Str word = str_sub(rest, 0, end);
     rest = str_sub(rest, end + 1, rest.n);
-    bool optional = str_starts(word, "[");
+    bool optional = str_starts(word, "[") || options->draw != NULL;
     const char *text = next < parse->n_arguments ? parse->arguments[next++] : NULL;
     RETURN_IF(text == NULL && !optional, wrong_count(parse, command, wanted));
     if (str_is(word, "CONFIG")) options->config_path = text;

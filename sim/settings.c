@@ -17,6 +17,7 @@ static bool split_assignment(const char *text, Str *name, Str *rest) {
 Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, ShardOptions *settings,
                       Diag *diag) {
   *settings = (ShardOptions){.n_devices = n_chips};
+  if (str_is(str_of(options->partitioner), "gspmd")) settings->partitioner = PARTITIONER_GSPMD;
   if (options->mesh != NULL) TRY(mesh_parse(arena, str_of(options->mesh), &settings->mesh, diag));
   SpecOverride *specs = ARENA_ARRAY(arena, SpecOverride, options->specs.n);
   for (uint32_t i = 0; i < options->specs.n; i++) {

@@ -4,6 +4,7 @@
 #include "sim/command.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
+#include "sim/show_draw.h"
 #include "traces/human.h"
 
 #include <stdio.h>
@@ -159,6 +160,7 @@ static Status show(Pipeline *pipeline, Diag *diag) {
 }
 
 Status command_show(const Options *options, Diag *diag) {
+  if (options->draw != NULL) return show_drawing(options, diag);
   Pipeline pipeline = pipeline_new(options);
   Status status = show(&pipeline, diag);
   pipeline_free(&pipeline);

@@ -137,7 +137,8 @@ static bool is_elementwise(const Instr *instr) {
 
 static void add_op_node(Graph *graph, uint32_t comp, uint32_t at, Ids results) {
   const Instr *instr = instr_at(graph, comp, at);
-  if (!rule_is_propagated(instr)) return;
+  bool gspmd = graph->partitioner == PARTITIONER_GSPMD;
+  if (!(gspmd ? rule_is_known_to_gspmd(instr) : rule_is_known_to_shardy(instr))) return;
   const FactorRule *rule = rule_of(graph->arena, graph->module, comp, instr);
   if (rule == NULL || results.n != rule->n_results) return;
   Node node = {.kind = NODE_OP, .rule = rule, .comp = comp, .instr = at};

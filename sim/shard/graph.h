@@ -54,6 +54,7 @@ typedef struct {
   Arena *arena;
   const Module *module;
   Diag *diag;
+  Partitioner partitioner;
   const Mesh *mesh;
   const Mesh **meshes; /* that shardings of the program may name, sizes as they are now */
   uint32_t n_meshes;

@@ -285,8 +285,10 @@ static const Sharding *or_replicated(const Graph *graph, const Sharding *shardin
 static const Sharding *output_sharding(const Graph *graph, const Output *output) {
   const Sharding *sharding = or_replicated(graph, output->sharding, output->shape);
   if (output->by_user || !shape_is_array(output->shape)) return sharding;
-  return output->given ? sharding_divisible_by_parts(graph->arena, sharding, output->shape)
-                       : sharding_divisible(graph->arena, sharding, output->shape);
+  const Sharding *divisible = sharding_divisible(graph->arena, sharding, output->shape);
+  if (graph->partitioner == PARTITIONER_GSPMD && !output->given && !sharding_eq(divisible, sharding))
+    return sharding_replicated(graph->arena, graph->mesh, sharding->rank, false);
+  return output->given ? sharding_divisible_by_parts(graph->arena, sharding, output->shape) : divisible;
 }
 
 static void settle_outputs(Graph *graph, Shardings *table) {
@@ -368,7 +370,7 @@ static Status propagate(Graph *graph, const ShardOptions *options) {
 }
 
 Status module_propagate(const Module *flat, const ShardOptions *options, Shardings **shardings, Diag *diag) {
-  Graph graph = {.arena = arena_new(), .module = flat, .diag = diag};
+  Graph graph = {.arena = arena_new(), .module = flat, .diag = diag, .partitioner = options->partitioner};
   Status status = propagate(&graph, options);
   if (status != STATUS_OK)
     arena_free(graph.arena);

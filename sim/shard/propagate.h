@@ -11,7 +11,12 @@ typedef struct {
   Str spec; /* P("data", None) */
 } SpecOverride;
 
+/* Both propagate in the same way; GSPMD differs in what it knows of some ops, and keeps an inferred output
+ * only where its sharding divides it as a whole. */
+typedef enum { PARTITIONER_SHARDY, PARTITIONER_GSPMD } Partitioner;
+
 typedef struct {
+  Partitioner partitioner;
   const Mesh *mesh; /* --mesh; NULL: the program's own */
   const SpecOverride *specs;
   uint32_t n_specs;

@@ -155,7 +155,11 @@ const FactorRule *rule_of(Arena *arena, const Module *module, uint32_t comp, con
   return RULES[instr->op](&rule) ? finished(&rule) : NULL;
 }
 
-bool rule_is_propagated(const Instr *instr) {
+bool rule_is_known_to_gspmd(const Instr *instr) {
+  return instr->op != OP_TOPK;
+}
+
+bool rule_is_known_to_shardy(const Instr *instr) {
   switch (instr->op) {
   case OP_ERF:
   case OP_STOCHASTIC_CONVERT:

@@ -33,9 +33,10 @@ typedef struct {
 
 /* The rule of an instruction, in `arena`; NULL where the op has none. */
 const FactorRule *rule_of(Arena *arena, const Module *module, uint32_t comp, const Instr *instr);
-/* Whether Shardy knows a rule of the op. Of the others it leaves the results as they are, and so does
- * propagation, though the partitioner may use what rule_of() says. */
-bool rule_is_propagated(const Instr *instr);
+/* Whether Shardy, or GSPMD, has a rule for the op. Of the others it leaves the results as they are, and so
+ * does propagation, though the partitioner may use what rule_of() says. */
+bool rule_is_known_to_shardy(const Instr *instr);
+bool rule_is_known_to_gspmd(const Instr *instr);
 /* The rule of a value that flows unchanged from any of `n_operands` sources to one target. */
 const FactorRule *rule_identity(Arena *arena, const Shape *shape, uint32_t n_operands);
 /* As Shardy writes it: ([i, k], [k, j])->([i, j]) {i=8, j=4, k=2} reduction={k}. */

@@ -1,6 +1,7 @@
 /* Propagation, on JAX's own programs and on small ones of ours. tests/cases/jax/NAME: the slices that JAX
  * says each device holds of the outputs (case.json; PODSIM_CASES names another folder).
  * tests/cases/propagate: programs that say what they expect in comments:
+ *   // partitioner gspmd         the user's --partitioner
  *   // mesh data=2,model=4       the user's --mesh
  *   // spec arg0=P("data")       the user's --spec
  *   // error part of a message   propagation fails with it
@@ -76,6 +77,7 @@ static bool next_comment(Str *text, Str *word, Str *rest) {
 
 static Status take_option(Case *c, Str word, Str rest) {
   size_t equals = str_find(rest, '=');
+  if (str_is(word, "partitioner")) c->options.partitioner = PARTITIONER_GSPMD;
   if (str_is(word, "mesh")) return mesh_parse(c->arena, rest, &c->options.mesh, c->diag);
   if (!str_is(word, "spec")) return STATUS_OK;
   cr_assert_lt(c->options.n_specs, MOST_SPECS);
@@ -123,7 +125,8 @@ static void check_comment(Case *c, Str word, Str rest) {
     cr_assert_lt(output, c->shardings->n_outputs, "%s", c->path);
     Str got = sharding_spec_text(c->arena, c->shardings->outputs[output]);
     if (!str_eq(got, rest)) complain(c, str_terminated(c->arena, word), got, rest);
-  } else if (!str_is(word, "mesh") && !str_is(word, "spec") && !str_is(word, "error") && !str_is(word, "#")) {
+  } else if (!str_is(word, "mesh") && !str_is(word, "spec") && !str_is(word, "error") && !str_is(word, "#") &&
+             !str_is(word, "partitioner")) {
     check_value(c, word, rest);
   }
 }
