@@ -38,11 +38,13 @@ StrMap *map_new(Arena *arena) {
 
 void map_put(StrMap *map, Str key, uint32_t value) {
   Entry *entry;
-  HASH_FIND(hh, map->entries, key.at, key.n, entry);
+  unsigned hash;
+  HASH_VALUE(key.at, key.n, hash);
+  HASH_FIND_BYHASHVALUE(hh, map->entries, key.at, key.n, hash, entry);
   if (entry == NULL) {
     table_arena = map->arena;
     entry = ARENA_NEW(map->arena, Entry);
-    HASH_ADD_KEYPTR(hh, map->entries, key.at, key.n, entry);
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, map->entries, key.at, key.n, hash, entry);
   }
   entry->value = value;
 }

@@ -409,16 +409,34 @@ static Status read_shape_text(Reader *reader, Attr *attr) {
   return STATUS_OK;
 }
 
-/* A literal with its shape before it. */
-static Status read_literal_text(Reader *reader, Attr *attr) {
+/* A literal with its shape before it, or a tuple ( literal, … ). */
+static Status read_shaped_literal(Reader *reader, StrBuf *text) {
+  Lexer *lex = &reader->lex;
   const Shape *shape;
   const Literal *literal;
-  StrBuf text = {.arena = reader->arena};
+  if (lex_accept(lex, '(')) {
+    buf_add(text, STR("( "));
+    TRY(lex_enter(lex));
+    for (bool more = !lex_accept(lex, ')'); more;) {
+      TRY(read_shaped_literal(reader, text));
+      TRY(lex_more(lex, ')', &more));
+      if (more) buf_add(text, STR(", "));
+    }
+    lex_leave(lex);
+    buf_add(text, STR(" )"));
+    return STATUS_OK;
+  }
   TRY(read_shape(reader, reader->arena, &shape));
   TRY(read_literal(reader, shape, &literal));
-  shape_print(&text, shape, true);
-  buf_char(&text, ' ');
-  literal_print(&text, literal);
+  shape_print(text, shape, true);
+  buf_char(text, ' ');
+  literal_print(text, literal);
+  return STATUS_OK;
+}
+
+static Status read_literal_text(Reader *reader, Attr *attr) {
+  StrBuf text = {.arena = reader->arena};
+  TRY(read_shaped_literal(reader, &text));
   attr->text = buf_str(&text);
   return STATUS_OK;
 }

@@ -106,6 +106,7 @@ Status read_header(Reader *reader) {
   Lexer *lex = &reader->lex;
   if (!lex_accept_word(lex, "HloModule")) return STATUS_OK;
   TRY(lex_name(lex, "the name of the module", &reader->module->name));
+  lex_accept(lex, ':');
   while (lex_accept(lex, ',')) TRY(read_header_key(reader));
   return STATUS_OK;
 }

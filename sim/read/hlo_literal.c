@@ -107,9 +107,9 @@ static uint64_t float_bits(DType dtype, double value) {
   return bits;
 }
 
-/* Whether a finite number became an infinity or a NaN. */
+/* Whether a number became an infinity or a NaN. */
 static bool overflows(DType dtype, double value, uint64_t bits) {
-  if (!isfinite(value) || dtype == DTYPE_F64) return false;
+  if (dtype == DTYPE_F64) return isinf(value);
   if (dtype == DTYPE_F32) return isinf((float)value);
   return !isfinite(fp_to_float(dtype, (uint32_t)bits));
 }
@@ -133,7 +133,8 @@ static Status read_float(Reader *reader, DType dtype, uint64_t *bits) {
     return lex_expected(lex, "a number");
   }
   *bits = float_bits(dtype, value);
-  return overflows(dtype, value, *bits) ? out_of_range(lex, start, dtype) : STATUS_OK;
+  bool said = magnitude.at[0] == 'i';
+  return overflows(dtype, value, *bits) && !said ? out_of_range(lex, start, dtype) : STATUS_OK;
 }
 
 /* The digits as an unsigned 64-bit magnitude. */
@@ -157,7 +158,7 @@ static Status read_integer(Reader *reader, DType dtype, uint64_t *bits) {
   if (dtype_class(dtype) == DCLASS_SIGNED)
     most = (most >> 1) + negative;
   else if (negative)
-    most = 0;
+    most = dtype == DTYPE_U64 ? UINT64_C(1) << 63 : 0; /* u64 is also written as s64 */
   *bits = negative ? -magnitude : magnitude;
   return magnitude > most ? out_of_range(lex, start, dtype) : STATUS_OK;
 }

@@ -38,6 +38,7 @@ typedef struct {
   EntryLayout entry_layout;
   Vec(CompRef) refs;      /* to computations that are still to come */
   uint32_t comp;          /* the computation at hand */
+  uint32_t lone;          /* that of a text which is one instruction: it names its parameters; else NO_ID */
   Vec(uint32_t) operands; /* of the instructions at hand, the innermost last */
   Vec(Attr) attrs;        /* the same */
 } Reader;

@@ -107,10 +107,23 @@ static Status append_element(Reader *reader, const char *start, uint32_t *of, in
   return STATUS_OK;
 }
 
+/* In a text of one instruction an operand that is not there is a parameter; its name may be left out. */
+static Status read_free_operand(Reader *reader, const Shape *shape, uint32_t *operand) {
+  Lexer *lex = &reader->lex;
+  const Comp *comp = comp_at_hand(reader);
+  Instr param = {.op = OP_PARAMETER, .shape = shape, .parameter = comp->instrs.n};
+  param.place = lex_place(lex, lex->at);
+  lex_accept(lex, '%');
+  param.name = lex_word(lex);
+  if (param.name.n == 0) param.name = str_printf(reader->arena, "_%u", comp->instrs.n);
+  *operand = comp_find(comp, param.name);
+  if (*operand == NO_ID) *operand = append(reader, &param);
+  return STATUS_OK;
+}
+
 /* %name, %name#0#1 */
 static Status read_operand_name(Reader *reader, uint32_t *operand) {
   Lexer *lex = &reader->lex;
-  lex_peek(lex);
   const char *start = lex->at;
   Str name;
   TRY(lex_name(lex, "an operand", &name));
@@ -128,16 +141,30 @@ static bool at_nested_call(Reader *reader) {
   return lex_word(&ahead).n != 0 && lex_peek(&ahead) == '(';
 }
 
-/* [shape] %name, or [shape] opcode(operands). The shape before a name says nothing new. */
+static Status read_nested_call(Reader *reader, const Shape *shape, uint32_t *operand) {
+  TRY(lex_enter(&reader->lex));
+  TRY(read_call(reader, shape, (Str){0}, reader->lex.at, true, operand));
+  lex_leave(&reader->lex);
+  return STATUS_OK;
+}
+
+/* [shape] %name, or [shape] opcode(operands). */
 static Status read_operand(Reader *reader, uint32_t *operand) {
   Lexer *lex = &reader->lex;
   const Shape *shape = NULL;
+  lex_peek(lex);
+  const char *start = lex->at;
   if (at_shape(reader)) TRY(read_shape(reader, reader->arena, &shape));
   lex_peek(lex);
-  if (!at_nested_call(reader)) return read_operand_name(reader, operand);
-  TRY(lex_enter(lex));
-  TRY(read_call(reader, shape, (Str){0}, lex->at, true, operand));
-  lex_leave(lex);
+  if (at_nested_call(reader)) return read_nested_call(reader, shape, operand);
+  if (shape == NULL) return read_operand_name(reader, operand);
+  TRY(reader->comp == reader->lone ? read_free_operand(reader, shape, operand)
+                                   : read_operand_name(reader, operand));
+  const Instr *named = &comp_at_hand(reader)->instrs.at[*operand];
+  RETURN_IF(!shape_fits(shape, named->shape, false),
+            LEX_FAIL(lex, start, NULL, "operand '%.*s' is %.*s, not %.*s", STR_ARG(named->name),
+                     STR_ARG(shape_text(reader->scratch, named->shape)),
+                     STR_ARG(shape_text(reader->scratch, shape))));
   return STATUS_OK;
 }
 
@@ -414,13 +441,48 @@ static Status check_entry(Reader *reader) {
   return check_types(reader, layout->place, layout->params->parts, layout->params->rank, layout->result);
 }
 
+static bool at_lone_instr(Reader *reader) {
+  if (at_shape(reader)) return true;
+  Lexer ahead = reader->lex;
+  lex_accept(&ahead, '%');
+  return lex_word(&ahead).n != 0 && lex_peek(&ahead) == '=';
+}
+
+/* [%name =] shape opcode(operands), attributes: a module of its own, named as XLA names it. */
+static Status read_lone_instr(Reader *reader) {
+  Lexer *lex = &reader->lex;
+  Module *module = reader->module;
+  const char *start = lex->at;
+  Str name = STR("_");
+  const Shape *shape = NULL;
+  module->name = name;
+  VEC_PUSH(reader->arena, &module->header, (HeaderKey){STR("is_scheduled"), STR("true")});
+  module->entry = reader->lone = reader->comp = module_add_comp(module, name);
+  comp_at_hand(reader)->place = lex_place(lex, start);
+  if (!at_shape(reader)) {
+    TRY(lex_name(lex, "a name", &name));
+    TRY(lex_expect(lex, '='));
+  }
+  if (at_shape(reader)) TRY(read_shape(reader, reader->arena, &shape));
+  uint32_t root;
+  TRY(read_call(reader, shape, name, start, false, &root));
+  comp_at_hand(reader)->root = root;
+  return collect_params(reader);
+}
+
+static Status read_comps(Reader *reader) {
+  do {
+    TRY(read_comp(reader));
+  } while (!lex_at_end(&reader->lex));
+  return STATUS_OK;
+}
+
 static Status read_module(Reader *reader) {
   Lexer *lex = &reader->lex;
   TRY(read_header(reader));
   TRY(read_tables(reader));
-  do TRY(read_comp(reader));
-  while (!lex_at_end(lex));
-  RETURN_IF(lex->open_comment != NULL, lex_expected(lex, "a computation"));
+  TRY(reader->module->name.n == 0 && at_lone_instr(reader) ? read_lone_instr(reader) : read_comps(reader));
+  RETURN_IF(!lex_at_end(lex) || lex->open_comment != NULL, lex_expected(lex, "the end of the text"));
   TRY(resolve_refs(reader));
   TRY(check_calls(reader));
   return check_entry(reader);
@@ -432,7 +494,8 @@ Status hlo_read(const Source *source, const ReadLimits *limits, Module **made, D
   Reader reader = {.lex = lexer_of(source, limits, module->arena, diag),
                    .arena = module->arena,
                    .scratch = arena_new(),
-                   .module = module};
+                   .module = module,
+                   .lone = NO_ID};
   Status status = read_module(&reader);
   arena_free(reader.scratch);
   if (status != STATUS_OK) module_free(module);

@@ -89,6 +89,14 @@ typedef struct {
   DeviceList devices;
 } NamedMesh;
 
+/* 'a' or a: quotes around the names of axes come and go with XLA's versions. */
+static Status read_axis_name(Lexer *lex, Str *name) {
+  char c = lex_peek(lex);
+  if (c == '\'' || c == '"') return lex_string(lex, name);
+  *name = lex_word(lex);
+  return name->n != 0 ? STATUS_OK : lex_expected(lex, "the name of an axis");
+}
+
 /* ['a'=2,'b'=4][, device_ids=…] after `mesh`. */
 static Status read_mesh(Reader *reader, NamedMesh *mesh) {
   Lexer *lex = &reader->lex;
@@ -100,7 +108,7 @@ static Status read_mesh(Reader *reader, NamedMesh *mesh) {
   for (bool more = !lex_accept(lex, ']'); more;) {
     Str name;
     int64_t size;
-    TRY(lex_string(lex, &name));
+    TRY(read_axis_name(lex, &name));
     TRY(lex_expect(lex, '='));
     TRY(lex_int_from(lex, 1, &size));
     VEC_PUSH(reader->arena, &names, name);
@@ -138,7 +146,7 @@ static Status read_axis(Reader *reader, const NamedMesh *mesh, NamedAxis *axis) 
   lex_peek(lex);
   const char *start = lex->at;
   *axis = (NamedAxis){0};
-  TRY(lex_string(lex, &axis->name));
+  TRY(read_axis_name(lex, &axis->name));
   TRY(resolve_axis(reader, start, mesh, &axis->name));
   if (!lex_accept(lex, ':')) return STATUS_OK;
   TRY(lex_expect(lex, '('));

@@ -43,8 +43,9 @@ static const char *comment_end(Lexer *lex, const char *at) {
   if (lex->end - at < 2 || at[0] != '/' || (at[1] != '/' && at[1] != '*')) return NULL;
   size_t rest = (size_t)(lex->end - at) - 2;
   if (at[1] == '/') {
-    const char *line = memchr(at + 2, '\n', rest);
-    return line == NULL ? lex->end : line;
+    const char *stop = at + 2;
+    while (stop < lex->end && *stop != '\n' && *stop != '\r') stop++;
+    return stop;
   }
   const char *close = memmem(at + 2, rest, "*/", 2);
   if (close == NULL) lex->open_comment = at;

@@ -21,12 +21,12 @@ static bool is_mlir(Lexer ahead) {
   return lex_peek(&ahead) == '#' || lex_peek(&ahead) == '"';
 }
 
-/* Whether the text opens with the module's header or with a computation. */
+/* Whether the text opens with the module's header, with a computation, or with a lone instruction. */
 static bool is_hlo(Lexer ahead) {
   if (lex_accept_word(&ahead, "HloModule") || lex_accept_word(&ahead, "ENTRY") || lex_accept(&ahead, '%'))
     return true;
   bool name = lex_word(&ahead).n != 0;
-  return name && (lex_at_end(&ahead) || lex_peek(&ahead) == '(' || lex_peek(&ahead) == '{');
+  return lex_peek(&ahead) == '(' || (name && memchr("{=[", lex_peek(&ahead), 4) != NULL);
 }
 
 /* Moves to where the program begins. */
