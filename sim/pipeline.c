@@ -39,7 +39,8 @@ Status pipeline_read_program(Pipeline *pipeline, Diag *diag) {
   const ReadLimits *limits = &read_limits_default;
   TRY(source_read(pipeline->arena, pipeline->options->program_path, limits, &pipeline->source, diag));
   TRY(program_read(pipeline->source, limits, &pipeline->module, diag));
-  return module_verify(pipeline->module, diag);
+  TRY(module_verify(pipeline->module, diag));
+  return module_sizes_known(pipeline->module, diag);
 }
 
 /* The program of one device: made by the partitioner, or the program itself where it came partitioned. */

@@ -19,21 +19,12 @@ typedef struct {
   Tensor *out;                  /* [batch, spatial…, feature] */
 } Convolution;
 
-/* An operand in another order of its dimensions. */
+/* An array in another order of its dimensions; gives a reference. */
 static Tensor *reordered(Tensor *x, const int64_t *order) {
-  bool same = true;
-  int64_t dims[EVAL_MAX_RANK], steps[EVAL_MAX_RANK];
   for (uint32_t d = 0; d < x->rank; d++) {
-    dims[d] = x->dims[order[d]];
-    same = same && order[d] == d;
+    if (order[d] != d) return tensor_transposed(x, order);
   }
-  if (same) return tensor_retain(x);
-  Tensor *copy = tensor_new_array(x->dtype, dims, x->rank, true);
-  Box box = box_dense(dims, x->rank, dtype_bytes(x->dtype));
-  dense_steps(x->dims, x->rank, box.element_bytes, steps);
-  for (uint32_t d = 0; d < x->rank; d++) box.from_step[d] = steps[order[d]];
-  box_copy(&box, copy->data, x->data);
-  return copy;
+  return tensor_retain(x);
 }
 
 /* first, spatial dimensions, last; or spatial dimensions, first, last. */

@@ -13,13 +13,6 @@ typedef struct {
   uint32_t rank, batch_end, row_end;
 } Grouping;
 
-static bool ints_hold(Ints ints, int64_t value) {
-  for (uint32_t i = 0; i < ints.n; i++) {
-    if (ints.at[i] == value) return true;
-  }
-  return false;
-}
-
 static void add_all(Grouping *grouping, Ints dims) {
   for (uint32_t i = 0; i < dims.n; i++) grouping->dims[grouping->rank++] = dims.at[i];
 }
@@ -87,23 +80,11 @@ static bool as_it_lies(const Tensor *x, const Grouping *grouping, Matrices *matr
   return matrix_is_dense(*matrices, rows, columns);
 }
 
-/* A dense copy in the grouping's order. */
-static Tensor *transposed(const Tensor *x, const Grouping *grouping) {
-  int64_t dims[EVAL_MAX_RANK], steps[EVAL_MAX_RANK];
-  for (uint32_t i = 0; i < x->rank; i++) dims[i] = x->dims[grouping->dims[i]];
-  Tensor *copy = tensor_new_array(x->dtype, dims, x->rank, true);
-  Box box = box_dense(dims, x->rank, dtype_bytes(x->dtype));
-  dense_steps(x->dims, x->rank, box.element_bytes, steps);
-  for (uint32_t i = 0; i < x->rank; i++) box.from_step[i] = steps[grouping->dims[i]];
-  box_copy(&box, copy->data, x->data);
-  return copy;
-}
-
 /* The operand in the type of the products, as matrices; gives the tensor that holds them. */
 static Tensor *matrices_of(Tensor *x, DType dtype, const Grouping *grouping, Matrices *matrices) {
   Tensor *wide = tensor_converted(x, dtype);
   if (as_it_lies(wide, grouping, matrices)) return wide;
-  Tensor *dense = transposed(wide, grouping);
+  Tensor *dense = tensor_transposed(wide, grouping->dims);
   tensor_release(wide);
   int64_t rows = group_size(x, grouping, grouping->batch_end, grouping->row_end);
   int64_t columns = group_size(x, grouping, grouping->row_end, grouping->rank);

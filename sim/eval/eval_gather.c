@@ -31,13 +31,6 @@ typedef struct {
   View inner, outer;         /* the present window: in the operand, in the result or updates */
 } Walk;                      /* steps are in elements */
 
-static bool holds(Ints ints, int64_t value) {
-  for (uint32_t i = 0; i < ints.n; i++) {
-    if (ints.at[i] == value) return true;
-  }
-  return false;
-}
-
 /* The batch dimensions: of the indices all but the components', of the result all but the window's. */
 static void set_batch(Walk *walk, const Tensor *outer, const int64_t *outer_steps) {
   int64_t index_steps[EVAL_MAX_RANK];
@@ -46,7 +39,7 @@ static void set_batch(Walk *walk, const Tensor *outer, const int64_t *outer_step
   walk->component_step = has_components ? index_steps[walk->numbers.index_vector] : 0;
   uint32_t n = 0;
   for (uint32_t d = 0; d < outer->rank; d++) {
-    if (!holds(walk->numbers.window_dims, d)) walk->batch_steps[n++] = outer_steps[d];
+    if (!ints_hold(walk->numbers.window_dims, d)) walk->batch_steps[n++] = outer_steps[d];
   }
   for (uint32_t d = 0; d < walk->indices->rank; d++) {
     if (d == walk->numbers.index_vector) continue;
@@ -59,7 +52,7 @@ static void set_batch(Walk *walk, const Tensor *outer, const int64_t *outer_step
  * order. */
 static void set_window(Walk *walk, const int64_t *outer_steps) {
   for (uint32_t d = 0; d < walk->operand_rank; d++) {
-    if (holds(walk->numbers.dropped_dims, d) || holds(walk->numbers.operand_batch, d)) continue;
+    if (ints_hold(walk->numbers.dropped_dims, d) || ints_hold(walk->numbers.operand_batch, d)) continue;
     uint32_t i = walk->inner.rank++;
     walk->inner.dims[i] = walk->outer.dims[i] = walk->window_sizes[d];
     walk->inner.steps[i] = walk->operand_steps[d];
@@ -122,6 +115,15 @@ static void place_views(Walk *walk, const int64_t *starts) {
   for (uint32_t d = 0; d < walk->batch_rank; d++) walk->outer.offset += walk->at[d] * walk->batch_steps[d];
 }
 
+static bool batching_agrees(const Numbers *numbers, const Tensor *indices) {
+  if (numbers->operand_batch.n != numbers->index_batch.n) return false;
+  for (uint32_t i = 0; i < numbers->index_batch.n; i++) {
+    int64_t d = numbers->index_batch.at[i];
+    if (d < 0 || d >= indices->rank || d == numbers->index_vector) return false;
+  }
+  return true;
+}
+
 Status eval_gather(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
   const Tensor *operand = operands[0], *indices = operands[1];
   Ints sizes = instr_ints(instr, ATTR_slice_sizes);
@@ -132,6 +134,8 @@ Status eval_gather(const EvalContext *context, const Instr *instr, Tensor *const
                      .index_batch = instr_ints(instr, ATTR_start_indices_batching_dims),
                      .index_map = instr_ints(instr, ATTR_start_index_map),
                      .index_vector = instr_int(instr, ATTR_index_vector_dim, indices->rank)};
+  if (!batching_agrees(&numbers, indices))
+    return eval_unsupported(context, instr, "this batching of indices");
   *result = tensor_new(instr->shape, true);
   Walk walk = walk_new(operand, indices, *result, numbers, sizes.at);
   if ((*result)->bytes == 0 || walk_is_empty(&walk)) return STATUS_OK;
@@ -209,7 +213,7 @@ static void scatter_sizes(const Tensor *operand, const Tensor *updates, const Nu
                           int64_t *sizes) {
   uint32_t window = 0;
   for (uint32_t d = 0; d < operand->rank; d++) {
-    bool dropped = holds(numbers->dropped_dims, d) || holds(numbers->operand_batch, d);
+    bool dropped = ints_hold(numbers->dropped_dims, d) || ints_hold(numbers->operand_batch, d);
     sizes[d] = dropped ? 1 : updates->dims[numbers->window_dims.at[window++]];
   }
 }
@@ -230,6 +234,8 @@ Status eval_scatter(const EvalContext *context, const Instr *instr, Tensor *cons
                      .index_batch = instr_ints(instr, ATTR_scatter_indices_batching_dims),
                      .index_map = instr_ints(instr, ATTR_scatter_dims_to_operand_dims),
                      .index_vector = instr_int(instr, ATTR_index_vector_dim, indices->rank)};
+  if (!batching_agrees(&numbers, indices))
+    return eval_unsupported(context, instr, "this batching of indices");
   Walk *walks = calloc(n, sizeof *walks);
   Scatter scatter = {.n = n, .comp = comp, .updates = operands + n + 1};
   scatter.op = scatter_op(context->module, comp, n, operands[0]->dtype);

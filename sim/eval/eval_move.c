@@ -28,18 +28,21 @@ Status eval_broadcast(const EvalContext *context, const Instr *instr, Tensor *co
   return STATUS_OK;
 }
 
+Tensor *tensor_transposed(const Tensor *x, const int64_t *order) {
+  int64_t dims[EVAL_MAX_RANK], steps[EVAL_MAX_RANK];
+  for (uint32_t d = 0; d < x->rank; d++) dims[d] = x->dims[order[d]];
+  Tensor *out = tensor_new_array(x->dtype, dims, x->rank, true);
+  Box box = box_dense(dims, x->rank, dtype_bytes(x->dtype));
+  dense_steps(x->dims, x->rank, box.element_bytes, steps);
+  for (uint32_t d = 0; d < x->rank; d++) box.from_step[d] = steps[order[d]];
+  box_copy(&box, out->data, x->data);
+  return out;
+}
+
 Status eval_transpose(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                       Tensor **result) {
   (void)context;
-  const Tensor *x = operands[0];
-  Ints perm = instr_ints(instr, ATTR_dimensions);
-  *result = tensor_new(instr->shape, true);
-  uint32_t bytes = dtype_bytes(x->dtype);
-  Box box = box_dense((*result)->dims, (*result)->rank, bytes);
-  int64_t x_steps[EVAL_MAX_RANK];
-  dense_steps(x->dims, x->rank, bytes, x_steps);
-  for (uint32_t d = 0; d < perm.n; d++) box.from_step[d] = x_steps[perm.at[d]];
-  box_copy(&box, (*result)->data, x->data);
+  *result = tensor_transposed(operands[0], instr_ints(instr, ATTR_dimensions).at);
   return STATUS_OK;
 }
 

@@ -15,20 +15,13 @@ typedef struct {
   int64_t dims[EVAL_MAX_RANK], out_step[EVAL_MAX_RANK];
 } Runs;
 
-static bool is_reduced(Ints dimensions, int64_t d) {
-  for (uint32_t i = 0; i < dimensions.n; i++) {
-    if (dimensions.at[i] == d) return true;
-  }
-  return false;
-}
-
 static Runs runs_of(const Tensor *x, Ints dimensions) {
   Runs runs = {0};
   int64_t out_step = 1;
   bool last_reduced = false;
   for (uint32_t d = x->rank; d-- > 0;) {
     if (x->dims[d] == 1) continue;
-    bool reduced = is_reduced(dimensions, d);
+    bool reduced = ints_hold(dimensions, d);
     if (runs.rank != 0 && reduced == last_reduced) {
       runs.dims[runs.rank - 1] *= x->dims[d];
     } else {
@@ -130,7 +123,7 @@ static Tensor *reduced_by_kept(const Tensor *x, Ints dimensions, int64_t reduced
   dense_steps(x->dims, x->rank, bytes, steps);
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t d = 0; d < x->rank; d++) {
-      if (is_reduced(dimensions, d) != (pass == 0)) continue;
+      if (ints_hold(dimensions, d) != (pass == 0)) continue;
       dims[rank] = x->dims[d];
       from_step[rank++] = steps[d];
     }
@@ -199,7 +192,7 @@ static Status eval_reduce_any(const EvalContext *context, const Instr *instr, Te
   Ints dimensions = instr_ints(instr, ATTR_dimensions);
   int64_t reduced = 1, kept = 1;
   for (uint32_t d = 0; d < operands[0]->rank; d++) {
-    if (is_reduced(dimensions, d)) {
+    if (ints_hold(dimensions, d)) {
       reduced *= operands[0]->dims[d];
     } else {
       kept *= operands[0]->dims[d];

@@ -19,6 +19,13 @@ Tensor *result_in_place(const EvalContext *context, const Instr *instr, Tensor *
 /* Whether an evaluator may write into operand `i`. */
 bool may_overwrite(const EvalContext *context, const Instr *instr, Tensor *const *operands, uint32_t i);
 
+static inline bool ints_hold(Ints ints, int64_t value) {
+  for (uint32_t i = 0; i < ints.n; i++) {
+    if (ints.at[i] == value) return true;
+  }
+  return false;
+}
+
 /* Runs a computation of scalars on n elements at once: operands are vectors of n elements (one a parameter),
  * the result is a vector or a tuple of vectors. Vectorised where every instruction is elementwise, else one
  * element after the other. */
@@ -48,6 +55,8 @@ DType reduction_dtype(Opcode op, DType dtype);
 /* The type that products of a dot or convolution are summed in: the widest of operands and result, f32 at
  * least. Integers wrap, so that the result's width is enough. */
 DType product_dtype(DType lhs, DType rhs, DType result);
+/* A dense copy whose dimension d is dimension order[d] of x. */
+Tensor *tensor_transposed(const Tensor *x, const int64_t *order);
 /* The array in another type: itself (a reference) where it has it. */
 Tensor *tensor_converted(Tensor *tensor, DType dtype);
 

@@ -153,3 +153,23 @@ Status module_verify(const Module *module, Diag *diag) {
   arena_free(arena);
   return status;
 }
+
+static bool sizes_known(const Shape *shape) {
+  bool array = shape_is_array(shape), known = true;
+  for (uint32_t i = 0; i < shape->rank; i++)
+    known = known && (array ? shape->dims[i] >= 0 : sizes_known(shape->parts[i]));
+  return known;
+}
+
+Status module_sizes_known(const Module *module, Diag *diag) {
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    const Comp *comp = module_comp(module, c);
+    for (uint32_t i = 0; i < comp->instrs.n; i++) {
+      const Instr *instr = &comp->instrs.at[i];
+      RETURN_IF(!sizes_known(instr->shape),
+                diag_fail(diag, STATUS_INVALID, instr->place, "lower the program for arrays of known sizes",
+                          "%.*s has a dimension of unknown size", STR_ARG(instr->name)));
+    }
+  }
+  return STATUS_OK;
+}

@@ -10,6 +10,9 @@
  * there. */
 Status module_verify(const Module *module, Diag *diag);
 
+/* Whether every array has known sizes: STATUS_INVALID with the place of the first `?` else. */
+Status module_sizes_known(const Module *module, Diag *diag);
+
 /* The shape that an instruction has by its operands and attributes; NULL where podsim has no rule for it
  * (then what is written counts). A wrong operand is an error. */
 Status infer_shape(const Module *module, uint32_t comp, const Instr *instr, Arena *arena, const Shape **shape,
