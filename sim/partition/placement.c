@@ -23,12 +23,6 @@ static int64_t next_cut(const AxisList *lists, uint32_t n, uint32_t axis, int64_
   return cut;
 }
 
-static int64_t smallest_prime(int64_t value) {
-  for (int64_t p = 2; p * p <= value; p++)
-    if (value % p == 0) return p;
-  return value;
-}
-
 static bool axis_in_use(const AxisList *lists, uint32_t n, uint32_t axis) {
   for (uint32_t i = 0; i < n; i++)
     for (uint32_t k = 0; k < lists[i].n; k++)
@@ -36,29 +30,52 @@ static bool axis_in_use(const AxisList *lists, uint32_t n, uint32_t axis) {
   return false;
 }
 
-static bool cut_axis(AtomSpace *space, const AxisList *lists, uint32_t n, uint32_t axis, bool primes) {
+static bool cut_axis(AtomSpace *space, const AxisList *lists, uint32_t n, uint32_t axis) {
   int64_t end = space->mesh->axes[axis].size;
   for (int64_t pre = 1; pre < end;) {
     int64_t next = next_cut(lists, n, axis, pre, end);
-    if (primes) next = pre * smallest_prime(next / pre);
     if (!cut_add(space, (AxisRef){axis, pre, next / pre})) return false;
     pre = next;
   }
   return true;
 }
 
-bool space_cut(AtomSpace *space, const Mesh *mesh, const Shape *shape, const Sharding *const *shardings,
-               uint32_t n, bool primes) {
-  *space = (AtomSpace){.mesh = mesh, .shape = shape};
+static int64_t gcd(int64_t a, int64_t b) {
+  return b == 0 ? a : gcd(b, a % b);
+}
+
+typedef Vec(AxisList) Lists;
+
+/* Cuts off the minor part of a dimension's axes by which it has more shards than the other sharding. */
+static void add_excess(Arena *scratch, Lists *lists, AxisList axes, int64_t other_shards) {
+  int64_t shards = axes_size(axes), excess = shards / gcd(shards, other_shards);
+  for (uint32_t i = axes.n; i-- > 0 && excess > 1;) {
+    AxisRef axis = axes.at[i];
+    int64_t part = gcd(axis.size, excess);
+    AxisRef *minor = ARENA_NEW(scratch, AxisRef);
+    *minor = (AxisRef){axis.axis, axis.pre * (axis.size / part), part};
+    VEC_PUSH(scratch, lists, (AxisList){minor, 1});
+    if (part != axis.size) return;
+    excess /= part;
+  }
+}
+
+bool space_cut(AtomSpace *space, const Shape *shape, const Sharding *from, const Sharding *to, bool finer) {
+  *space = (AtomSpace){.mesh = from->mesh, .shape = shape};
   Arena *scratch = arena_new();
-  Vec(AxisList) lists = {0};
-  for (uint32_t i = 0; i < n; i++) {
-    for (uint32_t d = 0; d < shardings[i]->rank; d++) VEC_PUSH(scratch, &lists, shardings[i]->dims[d].axes);
-    VEC_PUSH(scratch, &lists, shardings[i]->unreduced);
+  Lists lists = {0};
+  VEC_PUSH(scratch, &lists, from->unreduced);
+  VEC_PUSH(scratch, &lists, to->unreduced);
+  for (uint32_t d = 0; d < shape->rank; d++) {
+    AxisList a = from->dims[d].axes, b = to->dims[d].axes;
+    VEC_PUSH(scratch, &lists, a);
+    VEC_PUSH(scratch, &lists, b);
+    if (finer) add_excess(scratch, &lists, a, axes_size(b));
+    if (finer) add_excess(scratch, &lists, b, axes_size(a));
   }
   bool fits = true;
-  for (uint32_t axis = 0; axis < mesh->n_axes && fits; axis++)
-    if (axis_in_use(lists.at, lists.n, axis)) fits = cut_axis(space, lists.at, lists.n, axis, primes);
+  for (uint32_t axis = 0; axis < space->mesh->n_axes && fits; axis++)
+    if (axis_in_use(lists.at, lists.n, axis)) fits = cut_axis(space, lists.at, lists.n, axis);
   arena_free(scratch);
   return fits;
 }

@@ -31,10 +31,10 @@ typedef struct {
   uint8_t atoms[PLACEMENT_ATOMS];
 } Levels;
 
-/* Cuts the axes so that every sharding is told in whole atoms; with `primes` down to prime sizes. False where
- * that takes too many atoms. */
-bool space_cut(AtomSpace *space, const Mesh *mesh, const Shape *shape, const Sharding *const *shardings,
-               uint32_t n, bool primes);
+/* Cuts the axes so that both shardings are told in whole atoms; with `finer` also where the shards of a
+ * dimension that one of them has more of end: what must move to another dimension is then an atom. False
+ * where that takes too many atoms. */
+bool space_cut(AtomSpace *space, const Shape *shape, const Sharding *from, const Sharding *to, bool finer);
 
 /* The placement that a sharding is: tiles of ceil(size / shards). */
 Placement placement_of(const AtomSpace *space, const Sharding *sharding);

@@ -13,56 +13,20 @@ typedef struct CachedRoute {
 /* --- routes
  * ------------------------------------------------------------------------------------------------------- */
 
-/* The route that needs no search: reduce all, gather all, slice. */
-static void plain_route(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to,
-                        Route *route) {
-  *route = (Route){.steps = ARENA_ARRAY(arena, RouteStep, 2 + 2 * (size_t)space->shape->rank)};
-  Placement now = *from;
-  RouteStep reduce = {.kind = ROUTE_ALL_REDUCE, .before = now};
-  for (uint32_t a = 0; a < space->n_atoms; a++)
-    if (now.place[a] == PLACE_UNREDUCED && to->place[a] != PLACE_UNREDUCED) {
-      reduce.moved.atoms[reduce.moved.n++] = (uint8_t)a;
-      now.place[a] = PLACE_REPLICATED;
-    }
-  reduce.after = now;
-  if (reduce.moved.n != 0) route->steps[route->n++] = reduce;
-  for (uint32_t d = 0; d < space->shape->rank; d++) {
-    RouteStep gather = {.kind = ROUTE_ALL_GATHER, .dim = d, .before = now};
-    gather.moved = placement_levels(space, &now, d);
-    if (gather.moved.n == 0) continue;
-    placement_pop(space, &now, d, gather.moved.n);
-    gather.after = now;
-    gather.bytes = placement_bytes(space, &now);
-    route->steps[route->n++] = gather;
-  }
-  for (uint32_t d = 0; d < space->shape->rank; d++) {
-    RouteStep slice = {.kind = ROUTE_SLICE, .to_dim = d, .before = now};
-    slice.moved = placement_levels(space, to, d);
-    if (slice.moved.n == 0) continue;
-    placement_push(space, &now, d, slice.moved.atoms, slice.moved.n);
-    slice.after = now;
-    route->steps[route->n++] = slice;
-  }
-  for (uint32_t i = 0; i < route->n; i++) route->bytes += route->steps[i].bytes;
-  route->cost = route->bytes;
-}
-
-/* First in whole axes and their parts that are spoken of; where that is above the bound, in primes too. */
-static bool search_route(Arena *arena, CachedRoute *cached, const Mesh *mesh, const Shape *shape,
-                         const Sharding *from, const Sharding *to) {
-  const Sharding *ends[] = {from, to};
-  if (!space_cut(&cached->space, mesh, shape, ends, 2, false)) return false;
+/* First in the axes and their parts that are spoken of; where that is above the bound, cut finer. */
+static bool search_route(Arena *arena, CachedRoute *cached, const Shape *shape, const Sharding *from,
+                         const Sharding *to) {
+  if (!space_cut(&cached->space, shape, from, to, false)) return false;
   Placement a = placement_of(&cached->space, from), b = placement_of(&cached->space, to);
-  if (!route_find(arena, &cached->space, &a, &b, &cached->route))
-    plain_route(arena, &cached->space, &a, &b, &cached->route);
+  cached->route = route_plain(arena, &cached->space, &a, &b);
+  route_find(arena, &cached->space, &a, &b, cached->route.cost, &cached->route);
   if (cached->route.bytes <= route_bound(&cached->space, &a, &b) * 1.0001 || from->unreduced.n != 0)
     return true;
   CachedRoute finer = {0};
-  if (!space_cut(&finer.space, mesh, shape, ends, 2, true) || finer.space.n_atoms == cached->space.n_atoms)
+  if (!space_cut(&finer.space, shape, from, to, true) || finer.space.n_atoms == cached->space.n_atoms)
     return true;
   a = placement_of(&finer.space, from), b = placement_of(&finer.space, to);
-  if (route_find(arena, &finer.space, &a, &b, &finer.route) && finer.route.cost < cached->route.cost)
-    *cached = finer;
+  if (route_find(arena, &finer.space, &a, &b, cached->route.cost, &finer.route)) *cached = finer;
   return true;
 }
 
@@ -77,7 +41,7 @@ static const CachedRoute *route_between(Spmd *spmd, const Shape *shape, const Sh
   uint32_t at = 0;
   if (map_get(spmd->route_index, text, &at)) return spmd->routes.at[at];
   CachedRoute *cached = ARENA_NEW(spmd->scratch, CachedRoute);
-  if (!search_route(spmd->scratch, cached, spmd->mesh, shape, from, to)) return NULL;
+  if (!search_route(spmd->scratch, cached, shape, from, to)) return NULL;
   map_put(spmd->route_index, text, spmd->routes.n);
   VEC_PUSH(spmd->scratch, &spmd->routes, cached);
   return cached;

@@ -3,7 +3,7 @@
  * A step costs its bytes and a little more, so that of equal routes the shorter one is taken. */
 #include "sim/partition/reshard_route.h"
 
-enum { ROUTE_NODES = 3000, ROUTE_REARRANGEMENTS = 200 };
+enum { ROUTE_NODES = 2000, ROUTE_REARRANGEMENTS = 200, POSITIONS = 512 };
 static const double step_cost_bytes = 0.01, local_step_cost_bytes = 0.001;
 
 typedef struct {
@@ -20,6 +20,7 @@ typedef struct {
   const Placement *from, *to;
   uint32_t *fixed; /* levels of each dimension that stay */
   uint32_t active; /* mask of the atoms that may move */
+  double limit;    /* no way may cost as much */
   Vec(Node) nodes;
   uint32_t *table, table_size; /* open addressing: node + 1 */
 } Search;
@@ -47,6 +48,7 @@ static uint32_t *slot_of(const Search *search, const Placement *placement) {
 static void offer(Search *search, uint32_t from, RouteStep step) {
   bool local = step.kind == ROUTE_SLICE;
   double cost = search->nodes.at[from].cost + step.bytes + (local ? local_step_cost_bytes : step_cost_bytes);
+  if (cost >= search->limit) return;
   uint32_t *slot = slot_of(search, &step.after);
   if (*slot == 0) {
     if (search->nodes.n >= ROUTE_NODES) return;
@@ -198,30 +200,43 @@ static void move_all_to_all(Search *search, uint32_t node, const Placement *now,
   }
 }
 
-/* Atoms of the search that may take part in a rearrangement, by their coordinates: every combination. */
-static double moved_fraction(const Search *search, const Placement *before, const Placement *after) {
-  const AtomSpace *space = search->space;
-  int64_t coordinates[PLACEMENT_ATOMS] = {0}, all = 0, same = 0;
-  for (;;) {
-    bool stays = true;
-    for (uint32_t d = 0; d < space->shape->rank && stays; d++) {
-      int64_t a = 0, b = 0;
-      for (uint32_t i = 0; i < space->n_atoms; i++) {
-        if (before->place[i] == d) a += coordinates[i] * before->tile[i];
-        if (after->place[i] == d) b += coordinates[i] * after->tile[i];
-      }
-      stays = a == b;
-    }
-    all++;
-    same += stays;
-    uint32_t i = 0;
-    for (; i < space->n_atoms; i++) {
-      if (!is_active(search, i)) continue;
-      if (++coordinates[i] < space->atoms[i].size) break;
-      coordinates[i] = 0;
-    }
-    if (i == space->n_atoms) return (double)(all - same) / (double)all;
+/* Atoms that lie otherwise before than after. */
+static Levels differing_atoms(const AtomSpace *space, const Placement *before, const Placement *after) {
+  Levels atoms = {0};
+  for (uint32_t a = 0; a < space->n_atoms; a++)
+    if (before->place[a] != after->place[a] || before->order[a] != after->order[a] ||
+        before->tile[a] != after->tile[a])
+      atoms.atoms[atoms.n++] = (uint8_t)a;
+  return atoms;
+}
+
+/* Whether the device at `position` (mixed radix over `atoms`) holds the same part before and after. */
+static bool stays(const AtomSpace *space, const Levels *atoms, const Placement *before,
+                  const Placement *after, int64_t position) {
+  int64_t coordinates[PLACEMENT_ATOMS];
+  for (uint32_t i = 0; i < atoms->n; i++) {
+    coordinates[i] = position % space->atoms[atoms->atoms[i]].size;
+    position /= space->atoms[atoms->atoms[i]].size;
   }
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    int64_t shift = 0;
+    for (uint32_t i = 0; i < atoms->n; i++) {
+      uint8_t atom = atoms->atoms[i];
+      if (before->place[atom] == d) shift += coordinates[i] * before->tile[atom];
+      if (after->place[atom] == d) shift -= coordinates[i] * after->tile[atom];
+    }
+    if (shift != 0) return false;
+  }
+  return true;
+}
+
+/* The share of devices that must get another part; of many positions every few are looked at. */
+static double moved_fraction(const AtomSpace *space, const Placement *before, const Placement *after) {
+  Levels atoms = differing_atoms(space, before, after);
+  int64_t all = atoms_product(space, &atoms), stride = 1 + all / POSITIONS, seen = 0, same = 0;
+  for (int64_t position = 0; position < all; position += stride, seen++)
+    same += stays(space, &atoms, before, after, position);
+  return (double)(seen - same) / (double)seen;
 }
 
 typedef struct {
@@ -242,8 +257,8 @@ static void rearrange_dim(Rearrangement *way, Placement placement, uint32_t dim)
     if (memcmp(&placement, &way->step.before, sizeof placement) == 0) return;
     way->count++;
     way->step.after = placement;
-    way->step.bytes =
-        placement_bytes(search->space, &placement) * moved_fraction(search, &way->step.before, &placement);
+    way->step.bytes = placement_bytes(search->space, &placement) *
+                      moved_fraction(search->space, &way->step.before, &placement);
     offer(way->search, way->node, way->step);
     return;
   }
@@ -377,7 +392,7 @@ static void expand(Search *search, uint32_t node) {
     move_retile(search, node, &now, d);
   }
   move_all_reduce(search, node, &now);
-  move_permute(search, node, &now);
+  if (search->nodes.at[node].step.kind != ROUTE_PERMUTE) move_permute(search, node, &now); /* two are one */
 }
 
 /* Two steps that one op can do: gathers of neighbouring levels, scatters that continue each other. */
@@ -417,8 +432,9 @@ static void route_read(const Search *search, uint32_t goal, Route *route) {
 }
 
 bool route_find(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to,
-                Route *route) {
+                double limit, Route *route) {
   Search search = search_new(arena, space, from, to);
+  search.limit = limit;
   VEC_PUSH(arena, &search.nodes, (Node){.placement = *from});
   *slot_of(&search, from) = 1;
   for (;;) {
@@ -431,6 +447,41 @@ bool route_find(Arena *arena, const AtomSpace *space, const Placement *from, con
     }
     expand(&search, node);
   }
+}
+
+Route route_plain(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to) {
+  Route route = {.steps = ARENA_ARRAY(arena, RouteStep, 2 + 2 * (size_t)space->shape->rank)};
+  Placement now = *from;
+  RouteStep reduce = {.kind = ROUTE_ALL_REDUCE, .before = now};
+  for (uint32_t a = 0; a < space->n_atoms; a++)
+    if (now.place[a] == PLACE_UNREDUCED && to->place[a] != PLACE_UNREDUCED) {
+      reduce.moved.atoms[reduce.moved.n++] = (uint8_t)a;
+      now.place[a] = PLACE_REPLICATED;
+    }
+  double group = (double)atoms_product(space, &reduce.moved);
+  reduce.after = now;
+  reduce.bytes = 2 * placement_bytes(space, &now) * (group - 1) / group;
+  if (reduce.moved.n != 0) route.steps[route.n++] = reduce;
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    RouteStep gather = {.kind = ROUTE_ALL_GATHER, .dim = d, .before = now};
+    gather.moved = placement_levels(space, &now, d);
+    if (gather.moved.n == 0) continue;
+    placement_pop(space, &now, d, gather.moved.n);
+    gather.after = now;
+    gather.bytes = placement_bytes(space, &gather.before) * (double)(atoms_product(space, &gather.moved) - 1);
+    route.steps[route.n++] = gather;
+  }
+  for (uint32_t d = 0; d < space->shape->rank; d++) {
+    RouteStep slice = {.kind = ROUTE_SLICE, .to_dim = d, .before = now};
+    slice.moved = placement_levels(space, to, d);
+    if (slice.moved.n == 0) continue;
+    placement_push(space, &now, d, slice.moved.atoms, slice.moved.n);
+    slice.after = now;
+    route.steps[route.n++] = slice;
+  }
+  for (uint32_t i = 0; i < route.n; i++) route.bytes += route.steps[i].bytes;
+  route.cost = route.bytes + step_cost_bytes * (route.n + 1);
+  return route;
 }
 
 double route_bound(const AtomSpace *space, const Placement *from, const Placement *to) {

@@ -30,9 +30,12 @@ typedef struct {
   double cost; /* bytes, and a little for each step, to break ties */
 } Route;
 
-/* The cheapest route from `from` to `to`, in `arena`. False where the search gives up. */
+/* The cheapest route from `from` to `to` that costs less than `limit`, in `arena`. False where there is none,
+ * or the search gives up. */
 bool route_find(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to,
-                Route *route);
+                double limit, Route *route);
+/* The route that needs no search: reduce all, gather all, slice. */
+Route route_plain(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to);
 /* Bytes that no route can save: what a device wants and does not hold, on average. 0 for unreduced values. */
 double route_bound(const AtomSpace *space, const Placement *from, const Placement *to);
 /* The rows that positions along the levels of a dimension hold and want, for a retile. Positions are the

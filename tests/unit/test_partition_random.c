@@ -455,6 +455,7 @@ static Status partition(Trial *t, uint64_t seed) {
   TRY(read_text(t, t->text, &t->program));
   TRY(module_flatten(t->program, &t->flat, t->diag));
   module_split_constants(t->flat);
+  module_split_constants(t->flat);
   TRY(module_propagate(t->flat, &options, &t->shardings, t->diag));
   TRY(module_partition(t->flat, t->shardings, &t->partitioned, t->diag));
   t->partitioned_text = module_print(t->arena, t->partitioned->module);
