@@ -4,6 +4,7 @@
 #include "sim/partition/reshard.h"
 
 #include "sim/partition/reshard_route.h"
+#include "sim/partition/row_exchange.h"
 
 typedef struct CachedRoute {
   AtomSpace space;
@@ -179,13 +180,6 @@ static void match_group(const Emit *emit, const uint32_t *ids, uint32_t n, Pair 
       }
 }
 
-static uint32_t add_permute(Spmd *spmd, uint32_t instr, Pairs pairs) {
-  uint32_t at = spmd_add(spmd, OP_COLLECTIVE_PERMUTE, spmd_shape(spmd, instr), &instr, 1);
-  instr_set(spmd->module, spmd_instr(spmd, at), (Attr){.id = ATTR_source_target_pairs, .pairs = pairs});
-  spmd_collective(spmd, at, NULL, false);
-  return at;
-}
-
 static uint32_t emit_permute(const Emit *emit, uint32_t instr) {
   Spmd *spmd = emit->spmd;
   const Placement *a = &emit->step->before, *b = &emit->step->after;
@@ -200,89 +194,12 @@ static uint32_t emit_permute(const Emit *emit, uint32_t instr) {
   for (uint32_t g = 0; g < groups.n; g++)
     match_group(emit, groups.ids + groups.start[g], groups.start[g + 1] - groups.start[g],
                 pairs.at + groups.start[g]);
-  return add_permute(spmd, instr, pairs);
+  return spmd_permute(spmd, instr, pairs);
 }
 
-/* --- exchange of rows
- * --------------------------------------------------------------------------------------------- */
-
-/* One round: blocks of `block` rows go to their takers, who put them where they belong. */
-static uint32_t exchange_round(Spmd *spmd, uint32_t instr, uint32_t result, const RowExchange *exchange,
-                               const ExchangeRound *const *rounds, int64_t block) {
-  uint32_t devices = spmd->mesh->n_devices;
-  int64_t *from = ARENA_ARRAY(spmd->scratch, int64_t, devices),
-          *to = ARENA_ARRAY(spmd->scratch, int64_t, devices);
-  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, devices);
-  int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, devices);
-  Pairs pairs = {ARENA_ARRAY(spmd->scratch, Pair, devices), 0};
-  const GroupList *groups = &exchange->groups;
-  for (uint32_t g = 0; g < groups->n; g++)
-    for (uint32_t p = 0; rounds[g] != NULL && p < groups->start[g + 1] - groups->start[g]; p++) {
-      if (rounds[g]->source[p] == NO_SOURCE) continue;
-      uint32_t taker = groups->ids[groups->start[g] + p];
-      uint32_t holder = groups->ids[groups->start[g] + rounds[g]->source[p]];
-      pairs.at[pairs.n++] = (Pair){holder, taker};
-      from[holder] = rounds[g]->start[p] - exchange->have[holder].start;
-      to[taker] = rounds[g]->start[p] - exchange->begin[taker];
-      start[taker] = rounds[g]->valid[p].start - exchange->begin[taker];
-      stop[taker] = rounds[g]->valid[p].stop - exchange->begin[taker];
-    }
-  uint32_t sent = spmd_dynamic_rows(spmd, instr, exchange->dim, spmd_table(spmd, from), block);
-  sent = add_permute(spmd, sent, pairs);
-  /* the block with room at both ends, seen so that its first row is row `to` */
-  int64_t room = exchange->size + block;
-  sent = spmd_pad(spmd, sent, exchange->dim, room, room, NO_ID);
-  for (uint32_t d = 0; d < devices; d++) to[d] = room - to[d];
-  uint32_t placed = spmd_dynamic_rows(spmd, sent, exchange->dim, spmd_table(spmd, to), exchange->size);
-  return spmd_merge_rows(spmd, exchange->dim, start, stop, placed, result);
-}
-
-/* What a device has of its own, where it belongs. */
-static uint32_t own_rows(Spmd *spmd, uint32_t instr, const RowExchange *exchange) {
-  uint32_t devices = spmd->mesh->n_devices;
-  int64_t local = spmd_shape(spmd, instr)->dims[exchange->dim], size = exchange->size, low = 0, high = 0;
-  int64_t *shift = ARENA_ARRAY(spmd->scratch, int64_t, devices);
-  for (uint32_t d = 0; d < devices; d++) {
-    shift[d] = exchange->begin[d] - exchange->have[d].start;
-    if (shift[d] <= -size || shift[d] >= local) shift[d] = 0; /* nothing of its own */
-    if (-shift[d] > low) low = -shift[d];
-    if (shift[d] + size - local > high) high = shift[d] + size - local;
-  }
-  for (uint32_t d = 0; d < devices; d++) shift[d] += low;
-  instr = spmd_pad(spmd, instr, exchange->dim, low, high, NO_ID);
-  return spmd_dynamic_rows(spmd, instr, exchange->dim, spmd_table(spmd, shift), size);
-}
-
-static Exchange group_plan(Spmd *spmd, const RowExchange *exchange, uint32_t group, int64_t local) {
-  const uint32_t *ids = exchange->groups.ids + exchange->groups.start[group];
-  uint32_t n = exchange->groups.start[group + 1] - exchange->groups.start[group];
-  Interval *have = ARENA_ARRAY(spmd->scratch, Interval, n), *want = ARENA_ARRAY(spmd->scratch, Interval, n);
-  for (uint32_t p = 0; p < n; p++) {
-    have[p] = exchange->have[ids[p]];
-    want[p] = exchange->want[ids[p]];
-  }
-  return exchange_plan(spmd->scratch, n, have, local, want);
-}
-
-uint32_t exchange_rows(Spmd *spmd, uint32_t instr, const RowExchange *exchange) {
-  uint32_t n = exchange->groups.n, rounds = 0;
-  Exchange *plans = ARENA_ARRAY(spmd->scratch, Exchange, n);
-  for (uint32_t g = 0; g < n; g++) {
-    plans[g] = group_plan(spmd, exchange, g, spmd_shape(spmd, instr)->dims[exchange->dim]);
-    if (plans[g].rounds.n > rounds) rounds = plans[g].rounds.n;
-  }
-  uint32_t result = own_rows(spmd, instr, exchange);
-  const ExchangeRound **turn = ARENA_ARRAY(spmd->scratch, const ExchangeRound *, n);
-  for (uint32_t r = 0; r < rounds; r++) {
-    int64_t block = 0;
-    for (uint32_t g = 0; g < n; g++) {
-      turn[g] = r < plans[g].rounds.n ? &plans[g].rounds.at[r] : NULL;
-      if (turn[g] != NULL && turn[g]->size > block) block = turn[g]->size;
-    }
-    result = exchange_round(spmd, instr, result, exchange, turn, block);
-  }
-  return result;
-}
+/* --- retile
+ * -----------------------------------------------------------------------------------------------------------
+ */
 
 static uint32_t emit_retile(const Emit *emit, uint32_t instr) {
   Spmd *spmd = emit->spmd;

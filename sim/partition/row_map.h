@@ -2,7 +2,7 @@
  * that brings them to the devices when both are cut along the same axes. Internal to sim/partition. */
 #pragma once
 
-#include "sim/partition/reshard.h"
+#include "sim/partition/row_exchange.h"
 
 /* Result row r is made of the `span` rows of the source from first + step * r on, as far as these lie in
  * [low, high). Step -1 is a reversal (span 1). Step 0: the op must see the whole dimension. */

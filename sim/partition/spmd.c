@@ -215,6 +215,12 @@ uint32_t spmd_dynamic_rows(Spmd *spmd, uint32_t instr, uint32_t dim, uint32_t st
   return spmd_dynamic_slice(spmd, instr, starts, sizes);
 }
 
+uint32_t spmd_device_rows(Spmd *spmd, uint32_t instr, uint32_t dim, const int64_t *starts, int64_t size) {
+  for (uint32_t d = 1; d < spmd->mesh->n_devices; d++)
+    if (starts[d] != starts[0]) return spmd_dynamic_rows(spmd, instr, dim, spmd_table(spmd, starts), size);
+  return spmd_rows(spmd, instr, dim, starts[0], size);
+}
+
 uint32_t spmd_merge_rows(Spmd *spmd, uint32_t dim, const int64_t *start, const int64_t *stop, uint32_t inside,
                          uint32_t outside) {
   const Shape *shape = spmd_shape(spmd, inside);
@@ -306,6 +312,13 @@ void spmd_collective(Spmd *spmd, uint32_t at, const GroupList *groups, bool glob
   reason.because = str_copy(spmd->arena, spmd->because);
   if (spmd->instr != NULL) reason.origin = spmd->instr->origin;
   VEC_PUSH(spmd->arena, &spmd->out->reasons, reason);
+}
+
+uint32_t spmd_permute(Spmd *spmd, uint32_t instr, Pairs pairs) {
+  uint32_t at = spmd_add(spmd, OP_COLLECTIVE_PERMUTE, spmd_shape(spmd, instr), &instr, 1);
+  instr_set(spmd->module, spmd_instr(spmd, at), (Attr){.id = ATTR_source_target_pairs, .pairs = pairs});
+  spmd_collective(spmd, at, NULL, false);
+  return at;
 }
 
 static void reach(Spmd *spmd, uint32_t instr) {

@@ -79,6 +79,8 @@ uint32_t spmd_table(Spmd *spmd, const int64_t *values);
 /* A part of `sizes`, at starts[d] (s32 scalars; NO_ID: 0). */
 uint32_t spmd_dynamic_slice(Spmd *spmd, uint32_t instr, const uint32_t *starts, const int64_t *sizes);
 uint32_t spmd_dynamic_rows(Spmd *spmd, uint32_t instr, uint32_t dim, uint32_t start, int64_t size);
+/* Rows [starts[device], + size) of one dimension. */
+uint32_t spmd_device_rows(Spmd *spmd, uint32_t instr, uint32_t dim, const int64_t *starts, int64_t size);
 /* Rows of dimension `dim` in [start[device], stop[device]) from `inside`, the others from `outside`. */
 uint32_t spmd_merge_rows(Spmd *spmd, uint32_t dim, const int64_t *start, const int64_t *stop, uint32_t inside,
                          uint32_t outside);
@@ -91,6 +93,8 @@ uint32_t spmd_adder(Spmd *spmd, DType dtype);
 
 /* Gives a collective its channel and groups, and writes down why it is there. */
 void spmd_collective(Spmd *spmd, uint32_t instr, const GroupList *groups, bool global_ids);
+
+uint32_t spmd_permute(Spmd *spmd, uint32_t instr, Pairs pairs);
 
 /* Other arrays that are the same value as `value`, itself included. */
 Variants *spmd_variants(Spmd *spmd, const Sharded *value);
