@@ -1,6 +1,7 @@
-/* The partitioner on programs as JAX emits them (tests/cases/jax/NAME): what it makes of them is printed,
- * read back and run in lockstep on all devices, against the numbers that JAX computed, and may send no more
- * bytes than what XLA made of the same program (partitioned.hlo). PODSIM_CASES names another folder of cases.
+/* The partitioner on programs as JAX emits them (tests/cases/jax/NAME, tests/cases/partition/NAME): what it
+ * makes of them is printed, read back and run in lockstep on all devices, against the numbers that JAX
+ * computed, and may send no more bytes than what XLA made of the same program (partitioned.hlo). PODSIM_CASES
+ * names another folder of cases.
  */
 #include "sim/eval/compare_tensors.h"
 #include "sim/eval/interpret.h"
@@ -208,9 +209,7 @@ static int not_hidden(const struct dirent *entry) {
   return entry->d_name[0] != '.';
 }
 
-Test(partition, programs_of_jax) {
-  const char *cases = getenv("PODSIM_CASES");
-  if (cases == NULL) cases = TESTS_DIR "/cases/jax";
+static void check_folder(const char *cases) {
   struct dirent **entries;
   int n = scandir(cases, &entries, not_hidden, alphasort), failed = 0;
   cr_assert_gt(n, 0, "no cases in %s", cases);
@@ -222,4 +221,14 @@ Test(partition, programs_of_jax) {
   }
   free(entries);
   cr_assert_eq(failed, 0, "%d of %d programs fail", failed, n);
+}
+
+Test(partition, programs_of_jax) {
+  const char *cases = getenv("PODSIM_CASES");
+  check_folder(cases == NULL ? TESTS_DIR "/cases/jax" : cases);
+}
+
+/* Conflicts, borders, indices, windows, control flow: a program each. */
+Test(partition, programs_that_need_more) {
+  check_folder(TESTS_DIR "/cases/partition");
 }

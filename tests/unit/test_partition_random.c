@@ -40,7 +40,7 @@ typedef struct {
 typedef struct {
   Arena *arena;
   Chance chance;
-  StrBuf body;
+  StrBuf body, comps; /* of the entry; computations it calls */
   uint32_t n_axes, n_params, n_names;
   int64_t axis_sizes[3];
   Value values[MOST_VALUES];
@@ -388,18 +388,65 @@ static void add_select(Maker *maker) {
   buf_printf(&maker->body, "select(p%u, %s, %s)\n", n, a.name, b.name);
 }
 
+/* Three trips of a body that mixes a value with its own sum and reversal. */
+static void add_while(Maker *maker) {
+  Value from = any_value(maker);
+  if (from.rank == 0) return;
+  uint32_t n = maker->n_names++;
+  Str shape = shape_of(maker, &from);
+  StrBuf all = {.arena = maker->arena};
+  for (uint32_t d = 0; d < from.rank; d++) buf_printf(&all, "%s%u", d == 0 ? "" : ",", d);
+  buf_printf(&maker->comps,
+             "body%u {\n  t = (s32[], %.*s) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n"
+             "  one = s32[] constant(1)\n  k = s32[] add(i, one)\n  v = %.*s get-tuple-element(t), index=1\n"
+             "  zero = f32[] constant(0)\n  s = f32[] reduce(v, zero), dimensions={%.*s}, to_apply=sum\n"
+             "  b = %.*s broadcast(s), dimensions={}\n  r = %.*s reverse(v), dimensions={%u}\n"
+             "  a = %.*s add(b, r)\n  w = %.*s tanh(a)\n  ROOT u = (s32[], %.*s) tuple(k, w)\n}\n\n",
+             n, STR_ARG(shape), STR_ARG(shape), STR_ARG(buf_str(&all)), STR_ARG(shape), STR_ARG(shape),
+             below(&maker->chance, from.rank), STR_ARG(shape), STR_ARG(shape), STR_ARG(shape));
+  buf_printf(&maker->comps,
+             "cond%u {\n  t = (s32[], %.*s) parameter(0)\n  i = s32[] get-tuple-element(t), index=0\n"
+             "  n = s32[] constant(3)\n  ROOT c = pred[] compare(i, n), direction=LT\n}\n\n",
+             n, STR_ARG(shape));
+  buf_printf(&maker->body, "  t%u = (s32[], %.*s) tuple(none, %s)\n", n, STR_ARG(shape), from.name);
+  buf_printf(&maker->body, "  l%u = (s32[], %.*s) while(t%u), condition=cond%u, body=body%u\n", n,
+             STR_ARG(shape), n, n, n);
+  if (value_new(maker, from.dims, from.rank) != NULL)
+    buf_printf(&maker->body, "get-tuple-element(l%u), index=1\n", n);
+}
+
+/* One of two branches, chosen by a number. */
+static void add_conditional(Maker *maker) {
+  Value from = any_value(maker), other = like(maker, &from);
+  if (from.rank == 0) return;
+  uint32_t n = maker->n_names++;
+  Str shape = shape_of(maker, &from);
+  buf_printf(&maker->comps,
+             "yes%u {\n  v = %.*s parameter(0)\n  r = %.*s reverse(v), dimensions={0}\n  ROOT n = %.*s "
+             "negate(r)\n}\n\n"
+             "no%u {\n  v = %.*s parameter(0)\n  ROOT t = %.*s tanh(v)\n}\n\n",
+             n, STR_ARG(shape), STR_ARG(shape), STR_ARG(shape), n, STR_ARG(shape), STR_ARG(shape));
+  buf_printf(&maker->body, "  g%u = s32[] constant(%u)\n", n, below(&maker->chance, 2));
+  if (value_new(maker, from.dims, from.rank) == NULL) return;
+  buf_printf(&maker->body, "conditional(g%u, %s, %s), branch_computations={yes%u, no%u}\n", n, from.name,
+             other.name, n, n);
+}
+
 static void (*const ops[])(Maker *) = {
-    add_constraint, add_constraint, add_unary,     add_binary, add_binary,       add_transpose,
-    add_reshape,    add_reshape,    add_dot,       add_dot,    add_batch_dot,    add_reduce,
-    add_reduce,     add_argmax,     add_broadcast, add_slice,  add_pad,          add_concatenate,
-    add_roll,       add_reverse,    add_update,    add_select, add_dynamic_slice};
+    add_while,     add_conditional, add_constraint, add_constraint,   add_unary, add_binary,      add_binary,
+    add_transpose, add_reshape,     add_reshape,    add_dot,          add_dot,   add_batch_dot,   add_reduce,
+    add_reduce,    add_argmax,      add_broadcast,  add_slice,        add_pad,   add_concatenate, add_roll,
+    add_reverse,   add_update,      add_select,     add_dynamic_slice};
 
 static Str program_text(Arena *arena, uint64_t seed) {
   static const struct {
     uint32_t n;
     int64_t sizes[3];
   } meshes[] = {{2, {4, 2}}, {3, {2, 2, 2}}, {2, {3, 2}}, {1, {4}}, {2, {2, 2}}};
-  Maker maker = {.arena = arena, .chance = {seed * 0x9e3779b97f4a7c15u + 1}, .body = {.arena = arena}};
+  Maker maker = {.arena = arena,
+                 .chance = {seed * 0x9e3779b97f4a7c15u + 1},
+                 .body = {.arena = arena},
+                 .comps = {.arena = arena}};
   uint32_t mesh = below(&maker.chance, 5);
   maker.n_axes = meshes[mesh].n;
   StrBuf axes = {.arena = arena}, root = {.arena = arena}, shape = {.arena = arena};
@@ -425,10 +472,11 @@ static Str program_text(Arena *arena, uint64_t seed) {
       "  t = pred[] and(e, l)\n  f = pred[] or(g, t)\n  v = f32[] select(f, a, b)\n  j = s32[] select(f, i, "
       "k)\n"
       "  ROOT r = (f32[], s32[]) tuple(v, j)\n}\n\n"
-      "ENTRY main {\n  zero = f32[] constant(0)\n  one = f32[] constant(1)\n  low = f32[] constant(-inf)\n"
+      "%.*sENTRY main {\n  zero = f32[] constant(0)\n  one = f32[] constant(1)\n  low = f32[] "
+      "constant(-inf)\n"
       "  none = s32[] constant(0)\n  index = s32[] constant(2)\n%.*s  ROOT root = (%.*s) tuple(%.*s)\n}\n",
-      STR_ARG(buf_str(&axes)), STR_ARG(buf_str(&maker.body)), STR_ARG(buf_str(&shape)),
-      STR_ARG(buf_str(&root)));
+      STR_ARG(buf_str(&axes)), STR_ARG(buf_str(&maker.comps)), STR_ARG(buf_str(&maker.body)),
+      STR_ARG(buf_str(&shape)), STR_ARG(buf_str(&root)));
 }
 
 /* --- the property
