@@ -6,37 +6,12 @@
 /* --- borders
  * ------------------------------------------------------------------------------------------------------ */
 
-typedef struct {
-  AxisList manual;
-  const Sharding **shardings; /* of the values outside, one an operand or result */
-  uint32_t n;
-} Border;
-
-/* The quoted names of `#sdy<manual_axes{"x", "y"}>`. */
-static Status parse_manual_axes(Spmd *spmd, const Instr *instr, AxisList *axes) {
-  Str text = {0};
-  instr_frontend(instr, "xla.sdy.manual_axes", &text);
-  *axes = (AxisList){ARENA_ARRAY(spmd->arena, AxisRef, spmd->mesh->n_axes + 1), 0};
-  for (size_t at = str_find(text, '"'); at < text.n; at = str_find(text, '"')) {
-    text = str_sub(text, at + 1, text.n);
-    size_t end = str_find(text, '"');
-    uint32_t axis = 0;
-    RETURN_IF(!mesh_axis_index(spmd->mesh, str_sub(text, 0, end), &axis) || axes->n > spmd->mesh->n_axes,
-              diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL, "the mesh has no axis %.*s",
-                        STR_ARG(str_sub(text, 0, end))));
-    axes->at[axes->n++] = axis_whole(spmd->mesh, axis);
-    text = str_sub(text, end + 1, text.n);
-  }
-  return STATUS_OK;
-}
-
-static Status border_read(Spmd *spmd, const Instr *instr, const char *key, uint32_t n, Border *border) {
-  Str text = {0};
-  RETURN_IF(!instr_frontend(instr, key, &text), diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL,
-                                                          "%.*s lacks %s", STR_ARG(instr->name), key));
-  TRY(parse_manual_axes(spmd, instr, &border->manual));
-  TRY(sharding_parse_per_value(spmd->arena, text, &spmd->mesh, 1, &border->shardings, &border->n,
-                               instr->place, spmd->diag));
+/* What propagation found of the border; one without values has nothing to say. */
+static Status border_read(Spmd *spmd, const Instr *instr, uint32_t n, ManualBorder *border) {
+  uint32_t comp = spmd->frame->flat;
+  const ManualBorder *found =
+      spmd->shardings->borders[comp][instr - module_comp(spmd->flat, comp)->instrs.at];
+  *border = found == NULL ? (ManualBorder){0} : *found;
   RETURN_IF(border->n != n,
             diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL, "%.*s has %u values but %u shardings",
                       STR_ARG(instr->name), n, border->n));
@@ -48,18 +23,18 @@ static AxisList axes_common(Spmd *spmd, AxisList axes, AxisList with) {
 }
 
 /* The sharding outside: the border's manual axes, and within them what is cut inside. */
-static const Sharding *outside_sharding(Spmd *spmd, const Border *border, uint32_t i,
+static const Sharding *outside_sharding(Spmd *spmd, const ManualBorder *border, uint32_t i,
                                         const Sharding *inside) {
   const Sharding *outside = sharding_replicated(spmd->arena, spmd->mesh, inside->rank, false);
   for (uint32_t d = 0; d < inside->rank; d++) {
-    AxisList manual = axes_common(spmd, border->shardings[i]->dims[d].axes, border->manual);
+    AxisList manual = axes_common(spmd, border->outer[i]->dims[d].axes, border->manual);
     AxisList axes = axes_concat(spmd->arena, spmd->mesh, manual, inside->dims[d].axes);
     if (axes.n != 0) outside = sharding_with_dim(spmd->arena, outside, d, axes);
   }
   return outside;
 }
 
-static const Sharding *inside_sharding(Spmd *spmd, const Border *border, const Sharding *outside) {
+static const Sharding *inside_sharding(Spmd *spmd, const ManualBorder *border, const Sharding *outside) {
   const Sharding *inside = sharding_replicated(spmd->arena, spmd->mesh, outside->rank, false);
   for (uint32_t d = 0; d < outside->rank; d++) {
     AxisList axes = axes_minus(spmd->arena, spmd->mesh, outside->dims[d].axes, border->manual);
@@ -69,9 +44,9 @@ static const Sharding *inside_sharding(Spmd *spmd, const Border *border, const S
 }
 
 static Status enter_region(Spmd *spmd, const Instr *instr, ShardedValue *result) {
-  Border border;
+  ManualBorder border;
   ValueSharding wanted = wanted_of(spmd, instr);
-  TRY(border_read(spmd, instr, "xla.sdy.in_shardings", instr->operands.n, &border));
+  TRY(border_read(spmd, instr, instr->operands.n, &border));
   RETURN_IF(wanted.n != border.n, diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL,
                                             "%.*s has more results than operands", STR_ARG(instr->name)));
   *result = value_new(spmd, wanted.n);
@@ -86,9 +61,9 @@ static Status enter_region(Spmd *spmd, const Instr *instr, ShardedValue *result)
 }
 
 static Status leave_region(Spmd *spmd, const Instr *instr, ShardedValue *result) {
-  Border border;
+  ManualBorder border;
   ValueSharding wanted = wanted_of(spmd, instr);
-  TRY(border_read(spmd, instr, "xla.sdy.out_shardings", instr->operands.n, &border));
+  TRY(border_read(spmd, instr, instr->operands.n, &border));
   RETURN_IF(wanted.n != border.n, diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL,
                                             "%.*s has more results than operands", STR_ARG(instr->name)));
   ShardedValue value = value_new(spmd, wanted.n);
@@ -120,7 +95,9 @@ static const struct {
                     {"xla.sdy.PropagationBarrier", annotate},
                     {"xla.sdy.ShardingGroup", annotate},
                     {"xla.sdy.GlobalToLocalShape", enter_region},
-                    {"xla.sdy.LocalToGlobalShape", leave_region}};
+                    {"xla.sdy.LocalToGlobalShape", leave_region},
+                    {"SPMDFullToShardShape", enter_region},
+                    {"SPMDShardToFullShape", leave_region}};
 
 Status handle_custom_call(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   Str target = instr_custom_call_target(instr);

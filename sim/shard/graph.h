@@ -51,6 +51,11 @@ typedef struct {
 } Output;
 
 typedef struct {
+  uint32_t comp, instr;
+  const ManualBorder *border;
+} Border;
+
+typedef struct {
   Arena *arena;
   const Module *module;
   Diag *diag;
@@ -65,6 +70,7 @@ typedef struct {
       leaves; /* leaves[computation][instruction]: values; NULL for computations that no data flows through */
   Output *outputs;
   uint32_t n_outputs;
+  Vec(Border) borders;
 } Graph;
 
 /* The mesh that shardings are over: the user's, else the program's, else one made from its tile lists. */

@@ -128,5 +128,8 @@ Status import_manual(Graph *graph, uint32_t first) {
     nodes[k].manual = manual;
     nodes[k].outer = list.at[k];
   }
+  ManualBorder *border = ARENA_NEW(graph->arena, ManualBorder);
+  *border = (ManualBorder){manual, list.at, list.n};
+  VEC_PUSH(graph->arena, &graph->borders, ((Border){nodes->comp, nodes->instr, border}));
   return STATUS_OK;
 }

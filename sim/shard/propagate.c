@@ -336,10 +336,21 @@ static uint32_t origin_of(const Graph *graph, uint32_t comp, uint32_t at) {
   return slot->origin_comp == comp && slot->origin_instr != at ? slot->origin_instr : NO_ID;
 }
 
+static const ManualBorder ***borders_of(const Graph *graph) {
+  uint32_t n = graph->module->comps.n;
+  const ManualBorder ***borders = ARENA_ARRAY(graph->arena, const ManualBorder **, n + 1);
+  for (uint32_t c = 0; c < n; c++)
+    borders[c] = ARENA_ARRAY(graph->arena, const ManualBorder *, module_comp(graph->module, c)->instrs.n + 1);
+  for (uint32_t b = 0; b < graph->borders.n; b++)
+    borders[graph->borders.at[b].comp][graph->borders.at[b].instr] = graph->borders.at[b].border;
+  return borders;
+}
+
 static Shardings *table_of(Graph *graph) {
   uint32_t n = graph->module->comps.n;
   Shardings *table = ARENA_NEW(graph->arena, Shardings);
   *table = (Shardings){.arena = graph->arena, .mesh = graph->mesh};
+  table->borders = borders_of(graph);
   settle_params(graph, table);
   settle_outputs(graph, table);
   table->values = ARENA_ARRAY(graph->arena, ValueSharding *, n + 1);

@@ -29,6 +29,13 @@ typedef struct {
   uint32_t n;
 } ValueSharding;
 
+/* Where a manual region begins or ends: the custom call that leads in or out. */
+typedef struct {
+  AxisList manual;        /* axes of the region, those of size 1 left out */
+  const Sharding **outer; /* of each value as it lies outside, manual axes included */
+  uint32_t n;
+} ManualBorder;
+
 /* For instruction i of computation c: values[c][i]. Scalars inside reduction computations have n == 0. Shapes
  * inside a manual region are local over the region's axes; shardings there speak of the remaining axes only.
  */
@@ -43,6 +50,7 @@ typedef struct {
   /* Where the sharding of each value came from, for `show`: an instruction of the same computation, or NO_ID
    * for itself. */
   uint32_t **because;
+  const ManualBorder ***borders; /* borders[c][i]; NULL where instruction i is none */
 } Shardings;
 
 /* Gives every use of a constant, an iota, or what is made of them alone, a copy of its own, so that they
