@@ -73,7 +73,7 @@ static void run_collective(void *argument) {
       collective_run(chip->execution, async->collective, chip->number, async->operands, &async->result);
   drop_operands(async);
   unlink_async(async);
-  add_event(async, EVENT_COLLECTIVE, date_ps(), collective_payload_bytes(async->collective));
+  add_event(async, EVENT_COLLECTIVE, date_ps(), async->collective->payload_bytes);
   semaphore_signal(&async->done, 1, 0);
 }
 
@@ -91,7 +91,7 @@ static Status start_collective(Frame *frame, const Step *step) {
   TRY(frame_join(frame));
   AsyncOp *async = async_new(frame, step);
   async->collective = collective;
-  async->op = collective_ledger_op(collective);
+  async->op = collective->op;
   async->next = chip->asyncs;
   chip->asyncs = async;
   frame_hold(frame, step);

@@ -51,8 +51,7 @@ static Status run_collective(Frame *frame, const Step *step) {
   frame_drop_held(frame);
   frame_set(frame, step, result);
   frame_release(frame, step);
-  add_core_event(frame, step, EVENT_COLLECTIVE, collective_ledger_op(collective), start_ps,
-                 collective_payload_bytes(collective));
+  add_core_event(frame, step, EVENT_COLLECTIVE, collective->op, start_ps, collective->payload_bytes);
   return execution_fail(execution, status);
 }
 

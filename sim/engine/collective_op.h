@@ -2,17 +2,52 @@
  * together meet by instruction, group and how often each chip has come to it. */
 #pragma once
 
+#include "sim/engine/collective_plan.h"
 #include "sim/engine/execution.h"
+#include "sim/engine/payload.h"
+
+/* An execution that has not been joined by all members yet. */
+typedef struct {
+  uint64_t count;
+  Launch *launch;
+  uint32_t joined;
+} Meeting;
+
+typedef struct {
+  const CollectivePlan *plan;
+  LaunchSpec spec;
+  Vec(Meeting) meetings;
+} GroupRun;
+
+typedef struct Visit Visit;
+
+/* One payload of the instruction. */
+typedef struct {
+  Payload in, out;
+  GroupRun *groups;
+} PayloadRun;
+
+struct CollectiveOp {
+  uint32_t comp;
+  const Instr *instr; /* with the attributes */
+  CollectiveKind kind;
+  GroupList groups;
+  uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
+  uint64_t *counts;               /* executions by chip */
+  const Shape *const *results;
+  uint32_t n_results;
+  bool is_tuple; /* the result */
+  Vec(PayloadRun) runs;
+  uint32_t op, name;
+  int64_t payload_bytes;
+  double seconds;
+  Visit *free_visits;
+};
 
 /* What an instruction of a collective (or the one that an async-start wraps) comes to. Made once. */
 Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op);
 
-/* Runs it on a chip, from an actor of that chip, to its end. `operands` are borrowed; the result is given.
- * Both are NULL where there are no values. */
+/* Runs it on a chip, from an actor of that chip, to its end. `operands` are borrowed, the result is given;
+ * all are NULL where there are no values. */
 Status collective_run(Execution *execution, CollectiveOp *op, uint32_t chip, Value *const *operands,
                       Value **result);
-
-uint32_t collective_ledger_op(const CollectiveOp *op);
-int64_t collective_payload_bytes(const CollectiveOp *op);
-/* Seconds that a plan predicts for one execution. */
-double collective_seconds(const CollectiveOp *op);

@@ -1,227 +1,28 @@
-/* Plans. Over several axes the data is cut into parts, one for each order of the axes that starts with
- * another axis, so that all links work at once. The parts' sizes are such that every axis has the same work;
- * where axes differ, a part is cut into pieces that shrink geometrically, so that the second axis works on
- * one while the first works on the next. A gather is the reduce-scatter run backwards, an all-reduce is both.
- * Candidates are timed by playing their items; the fastest wins. */
-#include "sim/engine/collective_plan.h"
+/* Plans: the choice, and what all of them share. */
+#include "sim/engine/plan_parts.h"
 
 #include "sim/engine/platform.h"
-#include "sim/engine/route.h"
-
-#include <math.h>
 
 static const uint32_t piece_counts[] = {1, 2, 3, 4, 6, 8}; /* of a part */
 static const double WORTH_IT = 0.995; /* a plan with more pieces must be faster by this factor */
 
-/* What a hop and a byte cost. */
-typedef struct {
-  double hop, byte;
-} Cost;
-
-static Cost pod_cost(const Pod *pod) {
+Cost pod_cost(const Pod *pod) {
   return (Cost){.hop = (double)pod_hop_ps(pod) * 1e-12, .byte = 1 / pod_link_bw_Bps(pod)};
 }
 
-/* Bytes over the fullest link of an axis, when `bytes` are gathered or scattered along it. */
-static double axis_link_bytes(GroupAxis axis, double bytes) {
-  double blocks = axis.length - 1.0;
-  return axis.load * bytes / axis.length * (axis.ring ? blocks / 2 : blocks);
+CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm algorithm) {
+  CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
+  *plan = *question;
+  plan->algorithm = algorithm;
+  return plan;
 }
 
-static double axis_time(GroupAxis axis, double bytes, Cost cost) {
-  return group_axis_steps(axis) * axis.hops * cost.hop + axis_link_bytes(axis, bytes) * cost.byte;
-}
-
-static double total_bytes(const CollectivePlan *plan, int64_t elements) {
-  double members = plan->kind == COLLECTIVE_ALL_REDUCE ? 1 : plan->group->members;
-  return (double)elements * members * plan->element_bits / 8;
-}
-
-/* What is left of a piece before a phase of a reduce-scatter, and after it in a gather. */
-static double phase_bytes(const CollectivePlan *plan, const Piece *piece, uint32_t phase) {
-  double bytes = total_bytes(plan, piece->n);
-  for (uint32_t i = 0; i < phase; i++) bytes /= plan->group->axes[piece->order[i]].length;
-  return bytes;
-}
-
-static GroupAxis item_axis(const CollectivePlan *plan, const PlanItem *item) {
-  return plan->group->axes[plan->pieces.at[item->piece].order[item->phase]];
-}
-
-static double item_time(const CollectivePlan *plan, const PlanItem *item, Cost cost) {
-  double bytes = phase_bytes(plan, &plan->pieces.at[item->piece], item->phase);
-  return axis_time(item_axis(plan, item), bytes, cost);
-}
-
-/* Time that a whole payload spends on each axis when it takes them in the order that starts with axis `part`.
- */
-static void part_loads(const GroupLayout *group, uint32_t part, double loads[POD_AXES]) {
-  double bytes = 1;
-  for (uint32_t phase = 0; phase < group->n_axes; phase++) {
-    uint32_t axis = (part + phase) % group->n_axes;
-    loads[axis] = axis_link_bytes(group->axes[axis], bytes);
-    bytes /= group->axes[axis].length;
-  }
-}
-
-enum { UNKNOWNS = POD_AXES + 1 };
-
-/* Solves n linear equations by elimination; column n is the right side. False where there is no one answer.
- */
-static bool solve(double rows[UNKNOWNS][UNKNOWNS + 1], uint32_t n) {
-  for (uint32_t i = 0; i < n; i++) {
-    uint32_t pivot = i;
-    for (uint32_t row = i + 1; row < n; row++)
-      if (fabs(rows[row][i]) > fabs(rows[pivot][i])) pivot = row;
-    if (fabs(rows[pivot][i]) < 1e-12) return false;
-    for (uint32_t column = 0; column <= n; column++) {
-      double swap = rows[i][column];
-      rows[i][column] = rows[pivot][column];
-      rows[pivot][column] = swap;
-    }
-    for (uint32_t row = 0; row < n; row++) {
-      double factor = row == i ? 0 : rows[row][i] / rows[i][i];
-      for (uint32_t column = i; column <= n; column++) rows[row][column] -= factor * rows[i][column];
-    }
-  }
-  for (uint32_t i = 0; i < n; i++) rows[i][n] /= rows[i][i];
-  return true;
-}
-
-/* Shares of the parts, such that all axes have the same work: sum over parts of share * load = time, shares
- * sum to 1. */
-static void part_shares(const GroupLayout *group, double shares[POD_AXES]) {
-  uint32_t k = group->n_axes;
-  double rows[UNKNOWNS][UNKNOWNS + 1] = {0}, sum = 0;
-  for (uint32_t part = 0; part < k; part++) {
-    double loads[POD_AXES];
-    part_loads(group, part, loads);
-    for (uint32_t axis = 0; axis < k; axis++) rows[axis][part] = loads[axis];
-    rows[part][k] = -1;
-    rows[k][part] = 1;
-  }
-  rows[k][k + 1] = 1;
-  bool solved = solve(rows, k + 1);
-  for (uint32_t part = 0; part < k; part++) {
-    shares[part] = !solved ? 1 : rows[part][k + 1] < 0 ? 0 : rows[part][k + 1];
-    sum += shares[part];
-  }
-  for (uint32_t part = 0; part < k; part++) shares[part] /= sum;
-}
-
-/* How much smaller each piece of a part is than the one before: as the second axis' work is to the first's.
- */
-static double piece_ratio(const GroupLayout *group, uint32_t part) {
-  double loads[POD_AXES];
-  part_loads(group, part, loads);
-  double ratio = loads[(part + 1) % group->n_axes] / loads[part];
-  return ratio < 1.0 / 32 ? 1.0 / 32 : ratio > 1 ? 1 : ratio;
-}
-
-/* Adds elements [at, end) as a piece; nothing where there are none. */
-static void add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end) {
+void plan_add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end) {
   if (end <= at && plan->elements > 0) return;
   Piece piece = {.at = at, .n = end - at};
   for (uint32_t phase = 0; phase < plan->group->n_axes; phase++)
     piece.order[phase] = (part + phase) % plan->group->n_axes;
   VEC_PUSH(arena, &plan->pieces, piece);
-}
-
-static void add_pieces(Arena *arena, CollectivePlan *plan, uint32_t parts, uint32_t pieces) {
-  double shares[POD_AXES] = {1}, share = 0;
-  int64_t at = 0;
-  if (parts > 1) part_shares(plan->group, shares);
-  for (uint32_t part = 0; part < parts; part++) {
-    double ratio = pieces > 1 ? piece_ratio(plan->group, part) : 1, size = 1, sizes = 0, start = share;
-    for (uint32_t i = 0; i < pieces; i++) sizes += pow(ratio, i);
-    for (uint32_t i = 0; i < pieces; i++, size *= ratio) {
-      share += shares[part] * size / sizes;
-      if (i + 1 == pieces) share = start + shares[part];
-      int64_t end =
-          part + 1 == parts && i + 1 == pieces ? plan->elements : llround(share * (double)plan->elements);
-      add_piece(arena, plan, part, at, end);
-      if (end > at) at = end;
-    }
-  }
-}
-
-/* The next phase of each piece, and when it may start. */
-typedef struct {
-  uint32_t phase;
-  double ready;
-} Progress;
-
-/* The piece whose next item can start first; of several, the one that is less far. */
-static uint32_t next_piece(const CollectivePlan *plan, const Progress *progress, const double *axis_free) {
-  uint32_t best = NO_MEMBER;
-  double best_start = 0;
-  for (uint32_t i = 0; i < plan->pieces.n; i++) {
-    if (progress[i].phase == plan->group->n_axes) continue;
-    double start = fmax(progress[i].ready, axis_free[plan->pieces.at[i].order[progress[i].phase]]);
-    bool better = best == NO_MEMBER || start < best_start ||
-                  (start == best_start && progress[i].phase < progress[best].phase);
-    if (better) best = i, best_start = start;
-  }
-  return best;
-}
-
-/* Lists the items of a reduce-scatter, each axis' in the order in which it comes to them. */
-static void list_scatter_items(Arena *arena, CollectivePlan *plan, Cost cost) {
-  Progress *progress = ARENA_ARRAY(arena, Progress, plan->pieces.n);
-  double axis_free[POD_AXES] = {0};
-  for (uint32_t i; (i = next_piece(plan, progress, axis_free)) != NO_MEMBER;) {
-    PlanItem item = {.piece = i, .phase = progress[i].phase, .stage = progress[i].phase};
-    uint32_t axis = plan->pieces.at[i].order[item.phase];
-    double start = fmax(progress[i].ready, axis_free[axis]);
-    axis_free[axis] = progress[i].ready = start + item_time(plan, &item, cost);
-    progress[i].phase++;
-    VEC_PUSH(arena, &plan->items[axis], item);
-  }
-}
-
-/* Turns a reduce-scatter's items into a gather's, or adds the gather's to them for an all-reduce. */
-static void mirror_items(Arena *arena, CollectivePlan *plan, bool keep) {
-  for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) {
-    uint32_t n = plan->items[axis].n;
-    for (uint32_t i = 0; i < n; i++) {
-      PlanItem item = plan->items[axis].at[n - 1 - i];
-      item.gather = true;
-      item.stage = (keep ? plan->group->n_axes : 0) + plan->group->n_axes - 1 - item.phase;
-      VEC_PUSH(arena, &plan->items[axis], item);
-    }
-    if (keep) continue;
-    memmove(plan->items[axis].at, plan->items[axis].at + n, n * sizeof(PlanItem));
-    plan->items[axis].n = n;
-  }
-}
-
-/* The time of the whole plan: axes side by side, each item after the one before it on its axis and in its
- * piece. */
-static double play(Arena *arena, const CollectivePlan *plan, Cost cost) {
-  double axis_free[POD_AXES] = {0}, end = 0;
-  double *piece_free = ARENA_ARRAY(arena, double, plan->pieces.n);
-  uint32_t at[POD_AXES] = {0}, *stage = ARENA_ARRAY(arena, uint32_t, plan->pieces.n);
-  for (bool moved = true; moved;) {
-    moved = false;
-    for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) {
-      if (at[axis] == plan->items[axis].n) continue;
-      const PlanItem *item = &plan->items[axis].at[at[axis]];
-      if (item->stage != stage[item->piece]) continue;
-      double done = fmax(axis_free[axis], piece_free[item->piece]) + item_time(plan, item, cost);
-      axis_free[axis] = piece_free[item->piece] = done;
-      end = fmax(end, done);
-      stage[item->piece]++;
-      at[axis]++;
-      moved = true;
-    }
-  }
-  return end;
-}
-
-Split piece_split(const CollectivePlan *plan, uint32_t piece) {
-  int64_t members = plan->group->members, each = plan->kind == COLLECTIVE_ALL_REDUCE ? 1 : members;
-  const Piece *own = &plan->pieces.at[piece];
-  return (Split){PLAN_WORK, own->at * each, own->n * each, (uint32_t)members};
 }
 
 uint32_t piece_part(const CollectivePlan *plan, uint32_t piece, uint32_t member) {
@@ -231,147 +32,6 @@ uint32_t piece_part(const CollectivePlan *plan, uint32_t piece, uint32_t member)
     part = part * plan->group->axes[axis].length + group_position(plan->group, axis, member);
   }
   return part;
-}
-
-/* The largest block that a phase of a piece sends. */
-static int64_t largest_block(const CollectivePlan *plan, const PlanItem *item) {
-  Split split = piece_split(plan, item->piece);
-  int64_t blocks = 1;
-  for (uint32_t phase = 0; phase <= item->phase; phase++)
-    blocks *= plan->group->axes[plan->pieces.at[item->piece].order[phase]].length;
-  return (split.n + blocks - 1) / blocks;
-}
-
-static void place_ports(CollectivePlan *plan) {
-  plan->ports = plan->n_semaphores;
-  plan->n_semaphores += RING_PORTS * plan->group->n_axes;
-}
-
-/* Semaphores and slots of every item. */
-static void place_items(CollectivePlan *plan) {
-  for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) {
-    for (uint32_t i = 0; i < plan->items[axis].n; i++) {
-      PlanItem *item = &plan->items[axis].at[i];
-      GroupAxis own = item_axis(plan, item);
-      item->semaphores = plan->n_semaphores;
-      plan->n_semaphores += ring_semaphores(own.length, own.ring);
-      if (item->gather) continue;
-      item->slots = (Slice){PLAN_SLOTS, plan->buffers[PLAN_SLOTS], RING_SLOTS * largest_block(plan, item)};
-      plan->buffers[PLAN_SLOTS] += item->slots.n;
-    }
-  }
-  plan->stage_semaphores = plan->n_semaphores;
-  plan->n_semaphores += plan->pieces.n * plan->stages;
-  plan->done_semaphore = plan->n_semaphores++;
-  place_ports(plan);
-}
-
-static CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm algorithm) {
-  CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  *plan = *question;
-  plan->algorithm = algorithm;
-  return plan;
-}
-
-static CollectivePlan *rings_plan(Arena *arena, const CollectivePlan *question, Cost cost, uint32_t parts,
-                                  uint32_t pieces) {
-  CollectivePlan *plan = plan_new(arena, question, ALGORITHM_RINGS);
-  bool both = plan->kind == COLLECTIVE_ALL_REDUCE;
-  add_pieces(arena, plan, parts, pieces);
-  list_scatter_items(arena, plan, cost);
-  if (plan->kind != COLLECTIVE_REDUCE_SCATTER) mirror_items(arena, plan, both);
-  plan->stages = plan->group->n_axes * (both ? 2 : 1);
-  plan->buffers[PLAN_WORK] = plan->elements * (both ? 1 : plan->group->members);
-  place_items(plan);
-  plan->seconds = play(arena, plan, cost);
-  plan->steps = (uint32_t)llround(play(arena, plan, (Cost){.hop = 1}));
-  plan->link_bytes = play(arena, plan, (Cost){.byte = 1});
-  return plan;
-}
-
-/* All-reduce of values too small to be cut: latency once along each axis, instead of twice. */
-static CollectivePlan *whole_plan(Arena *arena, const CollectivePlan *question, Cost cost) {
-  CollectivePlan *plan = plan_new(arena, question, ALGORITHM_WHOLE);
-  plan->buffers[PLAN_WORK] = plan->elements;
-  for (uint32_t i = 0; i < plan->group->n_axes; i++) {
-    GroupAxis axis = plan->group->axes[i];
-    double bytes = total_bytes(plan, plan->elements) * axis.length;
-    plan->n_semaphores += ring_semaphores(axis.length, axis.ring);
-    plan->buffers[PLAN_WORK] += plan->elements * axis.length;
-    plan->steps += group_axis_steps(axis) * axis.hops;
-    plan->seconds += axis_time(axis, bytes, cost);
-    plan->link_bytes += axis_link_bytes(axis, bytes);
-  }
-  place_ports(plan);
-  return plan;
-}
-
-/* ---- all-to-all: a piece an order of the axes, so that all links work at once */
-
-/* Elements over the fullest link of an axis, when each of its chips sends `each` to each other one. */
-static double pairs_link_bytes(GroupAxis axis, double each) {
-  double length = axis.length, pairs = axis.length % 2 == 0 ? length * length : length * length - 1;
-  return axis.load * each * pairs / (axis.ring ? 8 : 4);
-}
-
-Slice phase_slice(const CollectivePlan *plan, uint32_t buffer, uint32_t piece, uint32_t phase) {
-  const Piece *own = &plan->pieces.at[piece];
-  int64_t members = plan->group->members, phases = plan->group->n_axes;
-  return (Slice){buffer, (phases * own->at + phase * own->n) * members, own->n * members};
-}
-
-static Slice slice_part(Slice slice, uint32_t part, int64_t n) {
-  return (Slice){slice.buffer, slice.at + part * n, n};
-}
-
-Slice sent_slice(const CollectivePlan *plan, uint32_t piece, uint32_t target) {
-  return slice_part(phase_slice(plan, PLAN_WORK, piece, 0), piece_part(plan, piece, target),
-                    plan->pieces.at[piece].n);
-}
-
-/* In the end the axis that was gone last is the outermost. */
-Slice received_slice(const CollectivePlan *plan, uint32_t piece, uint32_t source) {
-  const Piece *own = &plan->pieces.at[piece];
-  uint32_t part = 0, last = plan->group->n_axes - 1;
-  for (uint32_t phase = last + 1; phase-- > 0;) {
-    uint32_t axis = own->order[phase];
-    part = part * plan->group->axes[axis].length + group_position(plan->group, axis, source);
-  }
-  return slice_part(phase_slice(plan, PLAN_SLOTS, piece, last), part, own->n);
-}
-
-static const CollectivePlan *all_to_all_plan(Arena *arena, const CollectivePlan *question, Cost cost) {
-  CollectivePlan *plan = plan_new(arena, question, ALGORITHM_DIRECT);
-  uint32_t parts = plan->group->n_axes;
-  for (uint32_t part = 0; part < parts; part++)
-    add_piece(arena, plan, part, plan->elements * part / parts, plan->elements * (part + 1) / parts);
-  if (plan->elements == 0) plan->pieces.n = 1;
-  plan->buffers[PLAN_WORK] = plan->buffers[PLAN_SLOTS] = plan->elements * plan->group->members * parts;
-  plan->stages = parts;
-  plan->n_semaphores = plan->pieces.n * (parts + 1) + 1; /* received in each phase, sent; done */
-  plan->done_semaphore = plan->n_semaphores - 1;
-  double bytes = (double)plan->elements * plan->group->members * plan->element_bits / 8;
-  for (uint32_t i = 0; i < parts; i++) {
-    GroupAxis axis = plan->group->axes[i];
-    plan->steps += group_axis_steps(axis) * axis.hops;
-    plan->link_bytes = fmax(plan->link_bytes, pairs_link_bytes(axis, bytes / axis.length));
-  }
-  plan->seconds = plan->steps * cost.hop + plan->link_bytes * cost.byte;
-  return plan;
-}
-
-static const CollectivePlan *faster(const CollectivePlan *best, const CollectivePlan *other) {
-  return best == NULL || other->seconds < WORTH_IT * best->seconds ? other : best;
-}
-
-static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *question, Cost cost) {
-  const CollectivePlan *best = NULL;
-  if (question->kind == COLLECTIVE_ALL_TO_ALL) return all_to_all_plan(arena, question, cost);
-  if (question->kind == COLLECTIVE_ALL_REDUCE) best = faster(best, whole_plan(arena, question, cost));
-  best = faster(best, rings_plan(arena, question, cost, 1, 1));
-  for (size_t i = 0; question->group->n_axes > 1 && i < sizeof piece_counts / sizeof *piece_counts; i++)
-    best = faster(best, rings_plan(arena, question, cost, question->group->n_axes, piece_counts[i]));
-  return best;
 }
 
 static const char *algorithm_text(const CollectivePlan *plan) {
@@ -384,7 +44,7 @@ static const char *algorithm_text(const CollectivePlan *plan) {
   return "";
 }
 
-static Str plan_text(Arena *arena, const CollectivePlan *plan) {
+Str plan_text(Arena *arena, const CollectivePlan *plan) {
   StrBuf buf = {.arena = arena};
   for (uint32_t i = 0; i < plan->group->n_axes; i++) {
     GroupAxis axis = plan->group->axes[i];
@@ -396,6 +56,20 @@ static Str plan_text(Arena *arena, const CollectivePlan *plan) {
   return buf_str(&buf);
 }
 
+static const CollectivePlan *faster(const CollectivePlan *best, const CollectivePlan *other) {
+  return best == NULL || other->seconds < WORTH_IT * best->seconds ? other : best;
+}
+
+static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *question, Cost cost) {
+  const CollectivePlan *best = NULL;
+  if (question->kind == COLLECTIVE_ALL_TO_ALL) return plan_all_to_all(arena, question, cost);
+  if (question->kind == COLLECTIVE_ALL_REDUCE) best = faster(best, plan_whole(arena, question, cost));
+  best = faster(best, plan_rings(arena, question, cost, 1, 1));
+  for (size_t i = 0; question->group->n_axes > 1 && i < sizeof piece_counts / sizeof *piece_counts; i++)
+    best = faster(best, plan_rings(arena, question, cost, question->group->n_axes, piece_counts[i]));
+  return best;
+}
+
 const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKind kind,
                                       const GroupLayout *group, int64_t elements, uint32_t element_bits) {
   CollectivePlan question = {
@@ -404,82 +78,4 @@ const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKi
   *own = *best_plan(arena, &question, pod_cost(pod));
   own->text = plan_text(arena, own);
   return own;
-}
-
-/* ---- permute and broadcast */
-
-/* The longest way between a source and its target, in hops; the load of links is not looked at. */
-static uint32_t longest_hops(const Pod *pod, const GroupLayout *group, const uint32_t *target_of) {
-  uint32_t longest = 0;
-  for (uint32_t i = 0; i < group->members; i++) {
-    if (target_of[i] == NO_MEMBER) continue;
-    uint32_t hops = route_links(pod, group->chips[i], group->chips[target_of[i]], NULL, NULL);
-    if (hops > longest) longest = hops;
-  }
-  return longest;
-}
-
-const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
-                                   const uint32_t *target_of, const uint32_t *source_of, int64_t elements,
-                                   uint32_t element_bits) {
-  CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  Cost cost = pod_cost(pod);
-  *plan = (CollectivePlan){.kind = COLLECTIVE_PERMUTE,
-                           .algorithm = ALGORITHM_DIRECT,
-                           .group = group,
-                           .element_bits = element_bits,
-                           .elements = elements,
-                           .target_of = target_of,
-                           .source_of = source_of,
-                           .buffers = {elements, elements},
-                           .n_semaphores = 2,
-                           .steps = longest_hops(pod, group, target_of),
-                           .text = STR("routes in dimension order")};
-  plan->link_bytes = plan->steps == 0 ? 0 : (double)elements * element_bits / 8;
-  plan->seconds = plan->steps * cost.hop + plan->link_bytes * cost.byte;
-  return plan;
-}
-
-/* Hops of the longest branch. */
-static uint32_t tree_depth(const GroupLayout *group) {
-  uint32_t depth = 0;
-  for (uint32_t i = 0; i < group->n_axes; i++) depth += (group->axes[i].length - 1) * group->axes[i].hops;
-  return depth;
-}
-
-enum { MOST_CHUNKS = 32 };
-
-/* Chunks that make latency on the way and waiting for the first chunk alike. */
-static uint32_t best_chunks(double stream_bytes, uint32_t depth, int64_t elements, Cost cost) {
-  double best = cost.hop == 0 ? MOST_CHUNKS : sqrt(depth * stream_bytes * cost.byte / cost.hop);
-  if (best > MOST_CHUNKS) best = MOST_CHUNKS;
-  if (best > (double)elements) best = (double)elements;
-  return best < 1 ? 1 : (uint32_t)best;
-}
-
-const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLayout *group, uint32_t root,
-                                     int64_t elements, uint32_t element_bits) {
-  CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  Cost cost = pod_cost(pod);
-  uint32_t streams = 1, depth = tree_depth(group);
-  for (uint32_t i = 0; i < group->n_axes; i++)
-    if (group->axes[i].ring) streams = 2;
-  *plan = (CollectivePlan){.kind = COLLECTIVE_BROADCAST,
-                           .algorithm = ALGORITHM_TREE,
-                           .group = group,
-                           .element_bits = element_bits,
-                           .elements = elements,
-                           .root = root,
-                           .streams = streams,
-                           .buffers = {elements, 0},
-                           .steps = depth};
-  plan->link_bytes = (double)elements * element_bits / 8 / streams;
-  plan->chunks = best_chunks(plan->link_bytes, depth, elements / streams, cost);
-  plan->ports = streams * plan->chunks;
-  plan->done_semaphore = plan->ports + streams * RING_PORTS * group->n_axes;
-  plan->n_semaphores = plan->done_semaphore + 1;
-  plan->seconds =
-      depth * cost.hop + plan->link_bytes * cost.byte * (depth + plan->chunks - 1.0) / plan->chunks;
-  plan->text = plan_text(arena, plan);
-  return plan;
 }

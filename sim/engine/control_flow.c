@@ -88,9 +88,8 @@ static double step_seconds(Execution *execution, uint32_t comp, const Step *step
   const Instr *instr = comp_instr(execution->module, comp, step_instr(step));
   CollectiveOp *collective;
   if (step->kind == STEP_COLLECTIVE)
-    return collective_op(execution, comp, step_instr(step), &collective) == STATUS_OK
-               ? collective_seconds(collective)
-               : 0;
+    return collective_op(execution, comp, step_instr(step), &collective) == STATUS_OK ? collective->seconds
+                                                                                      : 0;
   double own = (double)step->time_ps * 1e-12, called = 0;
   bool is_choice = step->kind == STEP_CONDITIONAL;
   if (step->kind != STEP_WHILE && step->kind != STEP_CALL && !is_choice) return own;

@@ -5,27 +5,6 @@
 
 #include <stdlib.h>
 
-/* The coordinates that a group uses on a torus axis, ascending; a segment that goes across the wrap starts
- * where it starts. */
-static uint32_t axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis, const uint32_t *chips,
-                                 uint32_t n, int64_t **coordinates) {
-  int64_t length = pod->shape[axis], at[POD_AXES];
-  bool *used = ARENA_ARRAY(arena, bool, length);
-  uint32_t count = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    pod_coordinates(pod, chips[i], at);
-    count += !used[at[axis]];
-    used[at[axis]] = true;
-  }
-  *coordinates = ARENA_ARRAY(arena, int64_t, count);
-  int64_t start = 0;
-  if (pod->wrap[axis] && count < length)
-    while (!(used[start] && !used[(start + length - 1) % length])) start++;
-  for (int64_t i = 0, k = 0; i < length; i++)
-    if (used[(start + i) % length]) (*coordinates)[k++] = (start + i) % length;
-  return count;
-}
-
 /* Loads of links by the neighbours' transfers of one line of chips. */
 typedef struct {
   uint32_t *loads; /* LINKS_PER_CHIP a chip */
@@ -38,8 +17,9 @@ static void add_load(void *self, Link link) {
   if (load > loads->most) loads->most = load;
 }
 
-static GroupAxis axis_over(Arena *arena, const Pod *pod, const uint32_t *line, uint32_t n, bool ring) {
-  Loads loads = {.loads = ARENA_ARRAY(arena, uint32_t, (size_t)pod->n_chips * LINKS_PER_CHIP)};
+static GroupAxis axis_over(const Pod *pod, const uint32_t *line, uint32_t n, bool ring) {
+  Arena *scratch = arena_new();
+  Loads loads = {.loads = ARENA_ARRAY(scratch, uint32_t, (size_t)pod->n_chips * LINKS_PER_CHIP)};
   GroupAxis axis = {.length = n, .ring = ring};
   for (uint32_t i = 0; i + !ring < n; i++) {
     uint32_t next = line[(i + 1) % n];
@@ -49,49 +29,86 @@ static GroupAxis axis_over(Arena *arena, const Pod *pod, const uint32_t *line, u
     if (down > axis.hops) axis.hops = down;
   }
   axis.load = loads.most;
-  axis.neighbours = axis.hops == 1 && axis.load == 1;
+  arena_free(scratch);
   return axis;
 }
 
 /* A line of chips as a ring where that is faster: half the steps, on links as full as these. */
-static GroupAxis best_axis(Arena *arena, const Pod *pod, const uint32_t *line, uint32_t n) {
-  GroupAxis open = axis_over(arena, pod, line, n, false);
+static GroupAxis routed_axis(const Pod *pod, const uint32_t *line, uint32_t n) {
+  GroupAxis open = axis_over(pod, line, n, false);
   if (n < 3) return open;
-  GroupAxis closed = axis_over(arena, pod, line, n, true);
+  GroupAxis closed = axis_over(pod, line, n, true);
   return closed.load < 2 * open.load ? closed : open;
 }
 
-/* The group as a product of coordinates; false where it is none. */
-static bool product_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
-  int64_t *coordinates[POD_AXES];
-  uint32_t counts[POD_AXES];
-  uint64_t product = 1;
-  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
-    counts[axis] = axis_coordinates(arena, pod, axis, group->chips, group->members, &coordinates[axis]);
-    product *= counts[axis];
+/* The coordinates that a group uses on one torus axis: ascending, or, of a segment that goes across the wrap,
+ * from its start. */
+typedef struct {
+  int64_t *at;
+  uint32_t n;
+} Coordinates;
+
+static Coordinates axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis, const GroupLayout *group) {
+  int64_t length = pod->shape[axis], place[POD_AXES], start = 0;
+  bool *used = ARENA_ARRAY(arena, bool, length);
+  Coordinates own = {.n = 0};
+  for (uint32_t i = 0; i < group->members; i++) {
+    pod_coordinates(pod, group->chips[i], place);
+    own.n += !used[place[axis]];
+    used[place[axis]] = true;
   }
-  if (product != group->members) return false;
+  if (pod->wrap[axis] && own.n < length)
+    while (!used[start] || used[(start + length - 1) % length]) start++;
+  own.at = ARENA_ARRAY(arena, int64_t, own.n);
+  for (int64_t i = 0, k = 0; i < length; i++)
+    if (used[(start + i) % length]) own.at[k++] = (start + i) % length;
+  return own;
+}
+
+/* Fills in where each member is in the product of the coordinates. */
+static void place_members(const Pod *pod, GroupLayout *group, const Coordinates *coordinates) {
   for (uint32_t member = 0; member < group->members; member++) {
     int64_t at[POD_AXES];
     uint32_t place = 0;
     pod_coordinates(pod, group->chips[member], at);
     for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
       uint32_t i = 0;
-      while (coordinates[axis][i] != at[axis]) i++;
-      place = place * counts[axis] + i;
+      while (coordinates[axis].at[i] != at[axis]) i++;
+      place = place * coordinates[axis].n + i;
     }
     group->place_of[member] = place;
     group->member_at[place] = member;
   }
+}
+
+/* One axis of a product: a segment of a torus axis, all of it, or some of its chips over routes. */
+static GroupAxis product_axis(Arena *arena, const Pod *pod, uint32_t axis, const GroupLayout *group,
+                              Coordinates coordinates, uint32_t stride) {
+  int64_t length = pod->shape[axis];
+  bool contiguous = true;
+  for (uint32_t i = 1; i < coordinates.n; i++)
+    contiguous = contiguous && coordinates.at[i] == (coordinates.at[i - 1] + 1) % length;
+  bool ring = coordinates.n == length && pod->wrap[axis] && length > 2;
+  if (contiguous) return (GroupAxis){coordinates.n, .ring = ring, .hops = 1, .load = 1, .neighbours = true};
+  uint32_t *line = ARENA_ARRAY(arena, uint32_t, coordinates.n);
+  for (uint32_t i = 0; i < coordinates.n; i++) line[i] = group->chips[group->member_at[i * stride]];
+  return routed_axis(pod, line, coordinates.n);
+}
+
+/* The group as a product of coordinates; false where it is none. */
+static bool product_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
+  Coordinates coordinates[POD_AXES];
+  uint64_t product = 1;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    coordinates[axis] = axis_coordinates(arena, pod, axis, group);
+    product *= coordinates[axis].n;
+  }
+  if (product != group->members) return false;
+  place_members(pod, group, coordinates);
   for (uint32_t axis = 0, stride = group->members; axis < pod->n_axes; axis++) {
-    stride /= counts[axis];
-    if (counts[axis] == 1) continue;
-    uint32_t *line = ARENA_ARRAY(arena, uint32_t, counts[axis]);
-    for (uint32_t i = 0; i < counts[axis]; i++) line[i] = group->chips[group->member_at[i * stride]];
-    bool whole = counts[axis] == pod->shape[axis];
-    GroupAxis own = axis_over(arena, pod, line, counts[axis], false);
-    if (whole ? pod->wrap[axis] : !own.neighbours) own = best_axis(arena, pod, line, counts[axis]);
-    group->axes[group->n_axes++] = own;
+    stride /= coordinates[axis].n;
+    if (coordinates[axis].n > 1)
+      group->axes[group->n_axes++] = product_axis(arena, pod, axis, group, coordinates[axis], stride);
   }
   return true;
 }
@@ -133,7 +150,7 @@ static void logical_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
     line[place] = group->chips[member];
   }
   group->n_axes = 1;
-  group->axes[0] = best_axis(arena, pod, line, n);
+  group->axes[0] = routed_axis(pod, line, n);
 }
 
 static GroupShape shape_of(const GroupLayout *group) {

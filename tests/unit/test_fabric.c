@@ -69,6 +69,13 @@ static void run(Bench *bench, Sent *sent, size_t n) {
   cr_assert(actors_run(fabric_actors(bench->fabric)));
 }
 
+static void bench_free(Bench *bench) {
+  ledger_free(bench->ledger);
+  diag_free(bench->diag);
+  actors_free(fabric_actors(bench->fabric));
+  arena_free(bench->arena);
+}
+
 #define MEGA 1000000ll /* ps in a microsecond */
 
 Test(fabric, takes_hops_times_latency_and_bytes_over_bandwidth) {
@@ -81,6 +88,7 @@ Test(fabric, takes_hops_times_latency_and_bytes_over_bandwidth) {
   double second_ps = 9e6 + 1234567890 / 4.5e10 * 1e12;
   cr_expect_float_eq((double)(sent[1].landed_ps - sent[1].start_ps) / second_ps, 1, 1e-9);
   cr_expect_eq(sent[2].landed_ps - sent[2].start_ps, 10 * MEGA + 23, "a byte takes 22.2 ps, rounded up");
+  bench_free(bench);
 }
 
 Test(fabric, two_on_a_link_halve_and_a_late_one_shares) {
@@ -90,6 +98,7 @@ Test(fabric, two_on_a_link_halve_and_a_late_one_shares) {
   run(bench, sent, 2);
   cr_expect_eq(sent[0].landed_ps, 1500 * MEGA);
   cr_expect_eq(sent[1].landed_ps, 2000 * MEGA);
+  bench_free(bench);
 }
 
 Test(fabric, routes_of_different_length_share_fairly) {
@@ -98,6 +107,7 @@ Test(fabric, routes_of_different_length_share_fairly) {
   run(bench, sent, 2);
   cr_expect_eq(sent[0].landed_ps, 2000 * MEGA);
   cr_expect_eq(sent[1].landed_ps, 2000 * MEGA);
+  bench_free(bench);
 }
 
 Test(fabric, the_narrowest_link_rules_and_leaves_the_rest_to_others) {
@@ -109,6 +119,7 @@ Test(fabric, the_narrowest_link_rules_and_leaves_the_rest_to_others) {
   run(bench, sent, 4);
   cr_expect_eq(sent[0].landed_ps, 1500 * MEGA);
   for (int i = 1; i < 4; i++) cr_expect_eq(sent[i].landed_ps, 3000 * MEGA);
+  bench_free(bench);
 }
 
 Test(fabric, opposite_ways_and_other_axes_do_not_disturb) {
@@ -119,6 +130,7 @@ Test(fabric, opposite_ways_and_other_axes_do_not_disturb) {
                  {.from = 0, .to = 3, .bytes = 45000000}};
   run(bench, sent, 4);
   for (int i = 0; i < 4; i++) cr_expect_eq(sent[i].landed_ps, 1001 * MEGA);
+  bench_free(bench);
 }
 
 Test(fabric, a_line_has_no_wrap_link) {
@@ -131,6 +143,7 @@ Test(fabric, a_line_has_no_wrap_link) {
     cr_expect_not(event->kind == EVENT_LINK && event->chip == 0 && event->lane % 6 == 1,
                   "no link down from 0");
   }
+  bench_free(bench);
 }
 
 Test(fabric, events_a_picosecond_apart_stay_apart) {
@@ -140,6 +153,7 @@ Test(fabric, events_a_picosecond_apart_stay_apart) {
                  {.from = 0, .to = 1, .start_ps = 500000000003}};
   run(bench, sent, 3);
   for (int i = 0; i < 3; i++) cr_expect_eq(sent[i].landed_ps, sent[i].start_ps + 1);
+  bench_free(bench);
 }
 
 /* ---- routes */
@@ -202,7 +216,8 @@ ParameterizedTest(Torus *torus, route, is_simgrids) {
     pod.n_chips *= (uint32_t)pod.shape[axis];
   }
   Platform platform;
-  cr_assert_eq(platform_start(arena, &pod, &platform, diag_new()), STATUS_OK);
+  Diag *diag = diag_new();
+  cr_assert_eq(platform_start(arena, &pod, &platform, diag), STATUS_OK);
   for (uint32_t from = 0; from < pod.n_chips; from++)
     for (uint32_t to = 0; to < pod.n_chips; to++) {
       if (from == to) continue;
@@ -216,4 +231,6 @@ ParameterizedTest(Torus *torus, route, is_simgrids) {
       cr_expect_eq(own.n, simgrid.n, "%u to %u: %u links, SimGrid %u", from, to, own.n, simgrid.n);
       cr_expect_eq(own.sum, simgrid.sum, "%u to %u: other links", from, to);
     }
+  diag_free(diag);
+  arena_free(arena);
 }

@@ -20,6 +20,8 @@ typedef struct {
   Tensor **inputs; /* whole parameters, the same on each chip */
   RunOptions options;
   bool numbers;
+  Values *values;
+  Schedule *schedule;
   Ledger *ledger;
   RunResult result;
 } Run;
@@ -75,14 +77,24 @@ static Status run_it(Run *run) {
                                .global_params = ARENA_ARRAY(run->arena, const Shape *, n + 1)};
   for (uint32_t i = 0; i < n; i++)
     partitioned->global_params[i] = entry->instrs.at[entry->params.at[i]].shape;
-  Values *values;
-  Schedule *schedule;
-  TRY(values_new(partitioned, run->devices, run->numbers ? run->inputs : NULL, run->diag, &values));
-  TRY(module_schedule(run->module, pod, &schedule, run->diag));
-  run->options.values = values_ops(values);
+  TRY(values_new(partitioned, run->devices, run->numbers ? run->inputs : NULL, run->diag, &run->values));
+  TRY(module_schedule(run->module, pod, &run->schedule, run->diag));
+  run->options.values = values_ops(run->values);
   run->options.workers = 2;
   run->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
-  return schedule_run(pod, schedule, &run->options, run->ledger, &run->result, run->diag);
+  return schedule_run(pod, run->schedule, &run->options, run->ledger, &run->result, run->diag);
+}
+
+static void run_close(Run *run) {
+  for (uint32_t d = 0; run->result.outputs != NULL && d < run->devices; d++)
+    if (run->result.outputs[d] != NULL) tensor_release(run->result.outputs[d]);
+  for (uint32_t i = 0; i < module_entry(run->module)->params.n; i++) tensor_release(run->inputs[i]);
+  values_free(run->values);
+  schedule_free(run->schedule);
+  if (run->ledger != NULL) ledger_free(run->ledger);
+  module_free(run->module);
+  diag_free(run->diag);
+  arena_free(run->arena);
 }
 
 /* ---- comparing values */
@@ -114,9 +126,12 @@ static bool is_as_interpreted(Run *run) {
   InterpretOptions options = {.devices = run->devices, .trip_limit = 10000};
   cr_assert_eq(interpret(run->module, &options, inputs, roots, run->diag), STATUS_OK, "%.*s",
                STR_ARG(diag_error_text(run->diag)));
-  for (uint32_t d = 0; d < run->devices; d++)
-    if (!same(roots[d], run->result.outputs[d])) return false;
-  return true;
+  bool all = true;
+  for (uint32_t d = 0; d < run->devices; d++) {
+    all = all && same(roots[d], run->result.outputs[d]);
+    tensor_release(roots[d]);
+  }
+  return all;
 }
 
 static void check_lanes(const Ledger *ledger) {
@@ -134,6 +149,7 @@ static void check_run(const char *text) {
   cr_assert_eq(run_it(&run), STATUS_OK, "%.*s", STR_ARG(diag_error_text(run.diag)));
   cr_assert(is_as_interpreted(&run), "the numbers differ from the interpreter's");
   check_lanes(run.ledger);
+  run_close(&run);
 }
 
 /* ---- programs */
@@ -245,6 +261,7 @@ Test(run, a_loop_without_numbers_runs_its_known_trips) {
                   str_starts(run.ledger->names.at[event->name], "r[");
   }
   cr_expect_eq(reductions, 5);
+  run_close(&run);
 }
 
 static const char control[] = HEAD(
@@ -279,6 +296,7 @@ Test(run, without_numbers_the_costliest_branch_is_taken_and_said) {
     collective |= run.ledger->events[i].kind == EVENT_COLLECTIVE;
   cr_expect(collective, "the branch with the all-reduce is the costliest");
   cr_expect_neq(diag_notes_text(run.diag).n, 0);
+  run_close(&run);
 }
 
 Test(run, without_numbers_trips_that_depend_on_data_are_asked_for) {
@@ -300,6 +318,7 @@ Test(run, without_numbers_trips_that_depend_on_data_are_asked_for) {
   cr_expect_eq(WEXITSTATUS(told), STATUS_OK);
   cr_expect_eq(run_it(&run), STATUS_INVALID);
   cr_expect(strstr(diag_error_text(run.diag).at, "--trip l=N") != NULL);
+  run_close(&run);
 }
 
 static const char asyncs[] = HEAD(
@@ -353,6 +372,7 @@ Test(run, different_collectives_are_a_deadlock_with_both_places) {
   cr_expect(strstr(error, "test.hlo:12:") != NULL && strstr(error, "test.hlo:14:") != NULL, "%s", error);
   cr_expect(strstr(error, "chip 0 from chip 1") != NULL && strstr(error, "chip 1 from chip 0") != NULL, "%s",
             error);
+  run_close(&run);
 }
 
 /* ---- breaks and jitter: in forks, told by their exit code */
@@ -363,7 +383,9 @@ static int outcome(Run *run) {
   pid_t child = fork();
   if (child == 0) {
     Status status = run_it(run);
-    _exit(status != STATUS_OK ? (int)status : is_as_interpreted(run) ? SAME : DIFFERENT);
+    int code = status != STATUS_OK ? (int)status : is_as_interpreted(run) ? SAME : DIFFERENT;
+    run_close(run);
+    _exit(code);
   }
   int status;
   waitpid(child, &status, 0);
@@ -384,6 +406,7 @@ static void check_breaks(const char *text) {
   run.options.jitter = true;
   for (run.options.jitter_seed = 0; run.options.jitter_seed < 4; run.options.jitter_seed++)
     cr_expect_eq(outcome(&run), SAME, "jitter of seed %lu", (unsigned long)run.options.jitter_seed);
+  run_close(&run);
 }
 
 Test(run, breaks_of_all_gather) {
@@ -446,6 +469,7 @@ Test(run, twice_the_same) {
   for (int i = 0; i < 2; i++)
     cr_assert_eq(read(pipes[0], &hashes[i], sizeof hashes[i]), (ssize_t)sizeof hashes[i]);
   cr_expect_eq(hashes[0], hashes[1]);
+  run_close(&run);
 }
 
 /* ---- programs that XLA partitioned */
@@ -463,6 +487,7 @@ Test(run, jax_cases) {
                  path);
     open_source(&run, source);
     cr_expect_eq(outcome(&run), SAME, "%s", entry->d_name);
+    run_close(&run);
   }
   closedir(dir);
 }
