@@ -294,3 +294,64 @@ uint32_t module_merge_equal(Module *module) {
   module_compact(module);
   return merged;
 }
+
+/* --- Order. --- */
+
+/* Depth first from `start`: what it needs, then itself, behind what `order` has already. */
+static void visit(const Comp *comp, uint32_t start, uint32_t *next, uint32_t *stack, uint32_t *order,
+                  uint32_t *n) {
+  enum { DONE = 1 << 31 };
+  uint32_t depth = 0;
+  stack[depth++] = start;
+  while (depth > 0) {
+    uint32_t at = stack[depth - 1];
+    Ids operands = comp->instrs.at[at].operands;
+    if (next[at] < operands.n) {
+      uint32_t operand = operands.at[next[at]++];
+      if (next[operand] == 0 && comp->instrs.at[operand].operands.n > 0) {
+        stack[depth++] = operand;
+      } else if (next[operand] == 0) {
+        next[operand] = DONE;
+        order[(*n)++] = operand;
+      }
+      continue;
+    }
+    depth--;
+    next[at] = DONE;
+    order[(*n)++] = at;
+  }
+}
+
+/* `order` names each instruction once. */
+static void reorder(Module *module, Comp *comp, const uint32_t *order, Arena *scratch) {
+  uint32_t n = comp->instrs.n, *number = ARENA_ARRAY(scratch, uint32_t, n);
+  Instr *instrs = ARENA_ARRAY(module->arena, Instr, n);
+  for (uint32_t i = 0; i < n; i++) number[order[i]] = i;
+  for (uint32_t i = 0; i < n; i++) {
+    instrs[i] = comp->instrs.at[order[i]];
+    for (uint32_t k = 0; k < instrs[i].operands.n; k++)
+      instrs[i].operands.at[k] = number[instrs[i].operands.at[k]];
+    map_put(comp->names, instrs[i].name, i);
+  }
+  for (uint32_t p = 0; p < comp->params.n; p++) comp->params.at[p] = number[comp->params.at[p]];
+  comp->root = number[comp->root];
+  comp->instrs.at = instrs;
+  comp->instrs.cap = n;
+}
+
+static void sort_comp(Module *module, Comp *comp, Arena *scratch) {
+  uint32_t n = comp->instrs.n, ordered = 0;
+  uint32_t *users = comp_use_counts(scratch, comp), *next = ARENA_ARRAY(scratch, uint32_t, n);
+  uint32_t *stack = ARENA_ARRAY(scratch, uint32_t, n), *order = ARENA_ARRAY(scratch, uint32_t, n);
+  users[comp->root]--;
+  for (uint32_t i = 0; i < n; i++) {
+    if (users[i] == 0) visit(comp, i, next, stack, order, &ordered);
+  }
+  reorder(module, comp, order, scratch);
+}
+
+void module_sort(Module *module) {
+  Arena *scratch = arena_new();
+  for (uint32_t c = 0; c < module->comps.n; c++) sort_comp(module, &module->comps.at[c], scratch);
+  arena_free(scratch);
+}

@@ -24,3 +24,7 @@ void module_remove_dead(Module *module);
  * region; metadata and channels left out) keeps the first; returns how many went. Instructions with side
  * effects, random numbers and barriers are left alone. */
 uint32_t module_merge_equal(Module *module);
+
+/* Puts the instructions of each computation in the order in which XLA prints them: depth first from those
+ * without users, operands before users, first operands first. */
+void module_sort(Module *module);

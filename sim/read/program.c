@@ -39,15 +39,17 @@ static Format find_format(Lexer *lex) {
 }
 
 Status program_read(const Source *source, const ReadLimits *limits, Module **module, Diag *diag) {
-  static const char hint[] = "write HLO text, with JAX: lowered.as_text(dialect='hlo')";
+  static const char hint[] =
+      "write StableHLO or HLO text, with JAX: lowered.as_text(), lowered.as_text('hlo')";
   Lexer lex = lexer_of(source, limits, NULL, diag);
   Format format = find_format(&lex);
   Place start = lex_place(&lex, lex.at);
   *module = NULL;
   switch (format) {
   case HLO_TEXT: return hlo_read(source, limits, module, diag);
-  case MLIR_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "StableHLO text is not read yet");
-  case OTHER_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "this is not HLO text");
+  case MLIR_TEXT: return stablehlo_read(source, limits, module, diag);
+  case OTHER_TEXT:
+    return diag_fail(diag, STATUS_INVALID, start, hint, "this is neither HLO nor StableHLO text");
   case NO_TEXT: return diag_fail(diag, STATUS_INVALID, start, hint, "there is no program in this text");
   case BINARY:
     return diag_fail(diag, STATUS_INVALID, NOWHERE, hint, "%.*s is not text", STR_ARG(source->name));

@@ -1,4 +1,4 @@
-/* Reading programs: bytes in, module out. The format is told by content (HLO text; StableHLO text later). */
+/* Reading programs: bytes in, module out. The format is told by content (HLO or StableHLO text). */
 #pragma once
 
 #include "sim/ir/module.h"
@@ -19,3 +19,5 @@ Status program_read(const Source *source, const ReadLimits *limits, Module **mod
 
 /* HLO text only. */
 Status hlo_read(const Source *source, const ReadLimits *limits, Module **module, Diag *diag);
+/* StableHLO text only, as JAX's lower(…).as_text() prints it. */
+Status stablehlo_read(const Source *source, const ReadLimits *limits, Module **module, Diag *diag);

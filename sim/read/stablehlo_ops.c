@@ -1,0 +1,349 @@
+/* Operations without regions: constants, elementwise operations, and those that move data. */
+#include "sim/read/stablehlo.h"
+
+/* Plain ones. */
+
+typedef enum { AS_ints, AS_one, AS_integer, AS_flag, AS_word, AS_number } As;
+
+typedef struct {
+  const char *op, *name;
+  AttrId id;
+  As as;
+} PlainAttr;
+
+static const PlainAttr plain_attrs[] = {
+#define STABLEHLO_ATTR(op, name, id, as) {op, name, ATTR_##id, AS_##as},
+#include "sim/read/stablehlo_attr.def"
+#undef STABLEHLO_ATTR
+};
+
+static Status set_plain_attr(Translator *tr, uint32_t instr, const PlainAttr *row, const MlirAttr *attr) {
+  Module *module = tr->module;
+  Ints ints;
+  int64_t integer;
+  bool flag;
+  Str word;
+  switch (row->as) {
+  case AS_ints:
+    TRY(ints_of(tr, attr, &ints));
+    instr_set_ints(module, made(tr, instr), row->id, ints.at, ints.n);
+    break;
+  case AS_one:
+    TRY(attr_int(tr, row->name, 0, &integer));
+    instr_set_ints(module, made(tr, instr), row->id, &integer, 1);
+    break;
+  case AS_integer:
+    TRY(attr_int(tr, row->name, 0, &integer));
+    instr_set_int(module, made(tr, instr), row->id, integer);
+    break;
+  case AS_flag:
+    TRY(attr_flag(tr, row->name, false, &flag));
+    instr_set_flag(module, made(tr, instr), row->id, flag);
+    break;
+  case AS_word:
+    TRY(attr_word(tr, row->name, &word));
+    instr_set_word(module, made(tr, instr), row->id, word);
+    break;
+  case AS_number: instr_set_word(module, made(tr, instr), row->id, attr->text); break;
+  }
+  return STATUS_OK;
+}
+
+Status translate_plain(Translator *tr, Opcode op) {
+  Ids operands;
+  int arity = op_arity(op);
+  if (arity >= 0) TRY(expect_operand_count(tr, (uint32_t)arity, (uint32_t)arity));
+  TRY(use_operands(tr, &operands));
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, operands.n);
+  for (size_t i = 0; i < sizeof plain_attrs / sizeof *plain_attrs; i++) {
+    if (!str_is(tr->op->name, plain_attrs[i].op)) continue;
+    const MlirAttr *attr;
+    TRY(need_attr(tr, plain_attrs[i].name, &attr));
+    TRY(set_plain_attr(tr, instr, &plain_attrs[i], attr));
+  }
+  return give(tr, instr);
+}
+
+Status translate_unsupported(Translator *tr, Opcode op) {
+  return OP_FAIL(tr, tr->op->at, "give the data as a parameter or a result", "%s is not supported",
+                 op_text(op));
+}
+
+/* Constants. */
+
+Status translate_constant(Translator *tr, Opcode op) {
+  const MlirAttr *value;
+  TRY(need_attr(tr, "value", &value));
+  RETURN_IF(value->kind != MLIR_DENSE, OP_FAIL(tr, value->at, NULL, "expected dense<…>"));
+  uint32_t instr = emit(tr, op, value->literal->shape, NULL, 0);
+  made(tr, instr)->literal = value->literal;
+  if (value->literal->shape->rank == 0) instr = emit_splat(tr, value->type, instr);
+  RETURN_IF(!shape_eq(instr_shape(tr, instr), result_type(tr)),
+            OP_FAIL(tr, tr->op->at, NULL, "the type of a constant is that of its elements"));
+  return give(tr, instr);
+}
+
+/* XLA's form: along its dimension, then broadcast. */
+Status translate_iota(Translator *tr, Opcode op) {
+  const Shape *shape = result_type(tr);
+  int64_t dim;
+  TRY(attr_int(tr, "iota_dimension", 0, &dim));
+  RETURN_IF(dim < 0 || dim >= shape->rank,
+            OP_FAIL(tr, tr->op->at, NULL, "iota_dimension is not one of the result's"));
+  const Shape *line = shape_with_dims(tr->arena, shape, &shape->dims[dim], 1);
+  uint32_t instr = emit(tr, op, line, NULL, 0);
+  instr_set_int(tr->module, made(tr, instr), ATTR_iota_dimension, 0);
+  if (shape->rank > 1) instr = emit_broadcast(tr, shape, instr, (Ints){&dim, 1});
+  return give(tr, instr);
+}
+
+/* Elementwise. */
+
+Status translate_convert(Translator *tr, Opcode op) {
+  uint32_t operand;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
+  return translate_plain(tr, op);
+}
+
+/* A scalar among arrays is broadcast to the result's dimensions. */
+static uint32_t spread(Translator *tr, const Shape *shape, uint32_t operand) {
+  const Shape *own = instr_shape(tr, operand);
+  if (own->rank != 0 || shape->rank == 0) return operand;
+  return emit_splat(tr, shape_with_dtype(tr->arena, shape, own->dtype), operand);
+}
+
+static Status translate_spread(Translator *tr, Opcode op) {
+  Ids operands;
+  TRY(expect_operand_count(tr, 3, 3));
+  TRY(use_operands(tr, &operands));
+  for (uint32_t k = 0; k < 3; k++) operands.at[k] = spread(tr, result_type(tr), operands.at[k]);
+  return give(tr, emit(tr, op, result_type(tr), operands.at, 3));
+}
+
+Status translate_clamp(Translator *tr, Opcode op) {
+  return translate_spread(tr, op);
+}
+
+Status translate_select(Translator *tr, Opcode op) {
+  return translate_spread(tr, op);
+}
+
+/* The comparison that a type has without saying. */
+static const char *default_comparison(DType dtype) {
+  DClass class = dtype_class(dtype);
+  if (class == DCLASS_SIGNED) return "SIGNED";
+  return class == DCLASS_UNSIGNED || class == DCLASS_PRED ? "UNSIGNED" : "FLOAT";
+}
+
+Status translate_compare(Translator *tr, Opcode op) {
+  Ids operands;
+  Str direction, type;
+  TRY(expect_operand_count(tr, 2, 2));
+  TRY(use_operands(tr, &operands));
+  TRY(attr_word(tr, "comparison_direction", &direction));
+  TRY(attr_word(tr, "compare_type", &type));
+  RETURN_IF(direction.n == 0, OP_FAIL(tr, tr->op->at, NULL, "compare lacks its direction"));
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, 2);
+  instr_set_word(tr->module, made(tr, instr), ATTR_direction, direction);
+  DType dtype = instr_shape(tr, operands.at[0])->dtype;
+  if (type.n != 0 && !str_is(type, "NOTYPE") && !str_is(type, default_comparison(dtype)))
+    instr_set_word(tr->module, made(tr, instr), ATTR_type, type);
+  return give(tr, instr);
+}
+
+/* e5m10 */
+static bool parse_format(Str format, int64_t *exponent, int64_t *mantissa) {
+  size_t m = str_find(format, 'm');
+  return str_starts(format, "e") && str_to_int(str_sub(format, 1, m), exponent) &&
+         str_to_int(str_sub(format, m + 1, format.n), mantissa);
+}
+
+Status translate_reduce_precision(Translator *tr, Opcode op) {
+  uint32_t operand;
+  int64_t exponent, mantissa;
+  Str format;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  TRY(attr_int(tr, "exponent_bits", 0, &exponent));
+  TRY(attr_int(tr, "mantissa_bits", 0, &mantissa));
+  TRY(attr_word(tr, "format", &format));
+  RETURN_IF(format.n != 0 && !parse_format(format, &exponent, &mantissa),
+            OP_FAIL(tr, tr->op->at, NULL, "expected a format like e5m10"));
+  uint32_t instr = emit(tr, op, result_type(tr), &operand, 1);
+  instr_set_int(tr->module, made(tr, instr), ATTR_exponent_bits, exponent);
+  instr_set_int(tr->module, made(tr, instr), ATTR_mantissa_bits, mantissa);
+  return give(tr, instr);
+}
+
+/* Broadcasts. */
+
+/* Whether every dimension that is added has the size 1, and the others keep their order and sizes: then only
+ * the shape is another one. */
+static bool adds_ones(const Shape *from, const Shape *to, Ints dims) {
+  if (shape_elements(from) != shape_elements(to)) return false;
+  for (uint32_t d = 0; d < dims.n; d++) {
+    if (from->dims[d] != to->dims[dims.at[d]] || (d > 0 && dims.at[d] <= dims.at[d - 1])) return false;
+  }
+  return true;
+}
+
+/* A dimension of size 1 that grows is dropped first: HLO's broadcast grows none. */
+static uint32_t grow_ones(Translator *tr, const Shape *to, uint32_t instr) {
+  const Shape *from = instr_shape(tr, instr);
+  int64_t *sizes = ARENA_ARRAY(tr->scratch, int64_t, from->rank),
+          *dims = ARENA_ARRAY(tr->scratch, int64_t, from->rank);
+  uint32_t n = 0;
+  for (uint32_t d = 0; d < from->rank; d++) {
+    if (from->dims[d] != to->dims[d]) continue;
+    sizes[n] = from->dims[d];
+    dims[n++] = d;
+  }
+  instr = emit_reshape(tr, shape_with_dims(tr->arena, from, sizes, n), instr);
+  return emit_broadcast(tr, to, instr, (Ints){dims, n});
+}
+
+static Status check_broadcast(Translator *tr, const Shape *from, const Shape *to, Ints dims) {
+  bool fits = true;
+  for (uint32_t d = 0; d < dims.n && fits; d++) {
+    fits = dims.at[d] >= 0 && dims.at[d] < to->rank &&
+           (from->dims[d] == to->dims[dims.at[d]] || from->dims[d] == 1);
+  }
+  RETURN_IF(!fits, OP_FAIL(tr, tr->op->at, NULL, "%.*s cannot be broadcast to %.*s like this",
+                           STR_ARG(shape_text(tr->scratch, from)), STR_ARG(shape_text(tr->scratch, to))));
+  return STATUS_OK;
+}
+
+Status translate_broadcast_in_dim(Translator *tr, Opcode op) {
+  uint32_t operand;
+  Ints dims;
+  (void)op;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  const Shape *from = instr_shape(tr, operand), *to = result_type(tr);
+  TRY(need_ints(tr, "broadcast_dimensions", from->rank, &dims));
+  TRY(check_broadcast(tr, from, to, dims));
+  if (adds_ones(from, to, dims))
+    return give(tr, shape_eq(from, to) ? operand : emit_reshape(tr, to, operand));
+  int64_t *sizes = arena_copy(tr->scratch, to->dims, to->rank * sizeof *sizes);
+  for (uint32_t d = 0; d < dims.n; d++) sizes[dims.at[d]] = from->dims[d];
+  const Shape *within = shape_with_dims(tr->arena, to, sizes, to->rank);
+  uint32_t instr = emit_broadcast(tr, within, operand, dims);
+  return give(tr, shape_eq(within, to) ? instr : grow_ones(tr, to, instr));
+}
+
+/* New dimensions in front. */
+Status translate_broadcast(Translator *tr, Opcode op) {
+  uint32_t operand;
+  (void)op;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  const Shape *from = instr_shape(tr, operand), *to = result_type(tr);
+  RETURN_IF(to->rank < from->rank, OP_FAIL(tr, tr->op->at, NULL, "broadcast adds dimensions"));
+  Ints dims = {ARENA_ARRAY(tr->scratch, int64_t, from->rank), from->rank};
+  for (uint32_t d = 0; d < from->rank; d++) dims.at[d] = to->rank - from->rank + d;
+  return give(tr, emit_broadcast(tr, to, operand, dims));
+}
+
+/* Data movement. */
+
+Status translate_reshape(Translator *tr, Opcode op) {
+  uint32_t operand;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
+  return translate_plain(tr, op);
+}
+
+Status translate_slice(Translator *tr, Opcode op) {
+  uint32_t operand;
+  Ints starts, limits, strides;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  uint32_t rank = instr_shape(tr, operand)->rank;
+  TRY(need_ints(tr, "start_indices", rank, &starts));
+  TRY(need_ints(tr, "limit_indices", rank, &limits));
+  TRY(need_ints(tr, "strides", rank, &strides));
+  if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
+  Slices slices = {ARENA_ARRAY(tr->scratch, SliceDim, rank), rank};
+  for (uint32_t d = 0; d < rank; d++) slices.at[d] = (SliceDim){starts.at[d], limits.at[d], strides.at[d]};
+  uint32_t instr = emit(tr, op, result_type(tr), &operand, 1);
+  instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_slice, .slices = slices});
+  return give(tr, instr);
+}
+
+Status translate_dynamic_slice(Translator *tr, Opcode op) {
+  Ids operands;
+  Ints sizes;
+  TRY(use_operands(tr, &operands));
+  TRY(need_ints(tr, "slice_sizes", result_type(tr)->rank, &sizes));
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, operands.n);
+  instr_set_ints(tr->module, made(tr, instr), ATTR_dynamic_slice_sizes, sizes.at, sizes.n);
+  return give(tr, instr);
+}
+
+Status translate_pad(Translator *tr, Opcode op) {
+  Ids operands;
+  Ints low, high, interior;
+  TRY(expect_operand_count(tr, 2, 2));
+  TRY(use_operands(tr, &operands));
+  uint32_t rank = instr_shape(tr, operands.at[0])->rank;
+  TRY(need_ints(tr, "edge_padding_low", rank, &low));
+  TRY(need_ints(tr, "edge_padding_high", rank, &high));
+  TRY(need_ints(tr, "interior_padding", rank, &interior));
+  Padding padding = {ARENA_ARRAY(tr->scratch, PaddingDim, rank), rank};
+  bool any = false;
+  for (uint32_t d = 0; d < rank; d++) {
+    padding.at[d] = (PaddingDim){low.at[d], high.at[d], interior.at[d]};
+    any = any || low.at[d] != 0 || high.at[d] != 0 || interior.at[d] != 0;
+  }
+  if (!any) return give(tr, operands.at[0]);
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, 2);
+  instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_padding, .padding = padding});
+  return give(tr, instr);
+}
+
+/* Several values pass through it as one tuple. */
+Status translate_barrier(Translator *tr, Opcode op) {
+  Ids operands;
+  TRY(use_operands(tr, &operands));
+  uint32_t operand = operands.n == 1 ? operands.at[0] : emit_tuple(tr, operands.at, operands.n);
+  return give(tr, emit_unary(tr, op, operand));
+}
+
+/* Random bits. */
+
+Status translate_rng_bits(Translator *tr, Opcode op) {
+  static const struct {
+    const char *word, *hlo;
+  } algorithms[] = {{"DEFAULT", "rng_default"}, {"THREE_FRY", "rng_three_fry"}, {"PHILOX", "rng_philox"}};
+  uint32_t operand;
+  Str word;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  TRY(attr_word(tr, "rng_algorithm", &word));
+  uint32_t instr = emit(tr, op, result_type(tr), &operand, 1);
+  for (size_t i = 0; i < 3; i++) {
+    if (!str_is(word, algorithms[i].word)) continue;
+    instr_set_word(tr->module, made(tr, instr), ATTR_algorithm, str_of(algorithms[i].hlo));
+    return give(tr, instr);
+  }
+  return OP_FAIL(tr, tr->op->at, NULL, "unknown random number algorithm '%.*s'", STR_ARG(word));
+}
+
+/* The third operand says the shape, which is the result's. */
+Status translate_rng(Translator *tr, Opcode op) {
+  Ids operands;
+  Str word;
+  TRY(expect_operand_count(tr, 3, 3));
+  TRY(use_operands(tr, &operands));
+  TRY(attr_word(tr, "rng_distribution", &word));
+  bool uniform = str_is(word, "UNIFORM");
+  RETURN_IF(!uniform && !str_is(word, "NORMAL"),
+            OP_FAIL(tr, tr->op->at, NULL, "unknown distribution '%.*s'", STR_ARG(word)));
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, 2);
+  instr_set_word(tr->module, made(tr, instr), ATTR_distribution,
+                 uniform ? STR("rng_uniform") : STR("rng_normal"));
+  return give(tr, instr);
+}

@@ -1,0 +1,3 @@
+module @m {
+  func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = stablehlo.abs %arg0 : tensor<8x

@@ -1,0 +1,7 @@
+module @m {
+  func.func public @main(%arg0: tensor<8xf32>) -> tensor<8xf32> {
+    %0 = stablehlo.abs %arg0 : tensor<8xf32>
+    %0 = stablehlo.abs %arg0 : tensor<8xf32>
+    return %0 : tensor<8xf32>
+  }
+}
