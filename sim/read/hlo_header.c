@@ -3,7 +3,7 @@
  * from. Both are kept as text; what podsim itself needs of them is taken out on the way. */
 #include "sim/read/hlo_parse.h"
 
-enum { MOST_DEVICES = 1 << 24 };
+enum { MOST_DEVICES = 1 << 24, MOST_KEYS = 256 };
 
 static const char *const key_names[] = {
     "is_scheduled",
@@ -92,6 +92,8 @@ static Status read_header_key(Reader *reader) {
   HeaderKey key = {.key = lex_peek_word(lex)};
   if (key.key.n == 0) return lex_expected(lex, "a key of the module");
   TRY(check_key(reader, key.key));
+  RETURN_IF(reader->module->header.n == MOST_KEYS,
+            LEX_FAIL(lex, lex->at, NULL, "too many keys of the module"));
   for (uint32_t i = 0; i < reader->module->header.n; i++)
     RETURN_IF(str_eq(reader->module->header.at[i].key, key.key),
               LEX_FAIL(lex, lex->at, NULL, "%.*s is given twice", STR_ARG(key.key)));

@@ -187,9 +187,9 @@ static Status read_operands(Reader *reader, Instr *instr) {
     VEC_PUSH(reader->scratch, &reader->operands, operand);
     TRY(lex_more(lex, ')', &more));
   }
-  instr->operands.n = reader->operands.n - base;
-  instr->operands.at =
-      arena_copy(reader->arena, reader->operands.at + base, instr->operands.n * sizeof(uint32_t));
+  uint32_t n = instr->operands.n = reader->operands.n - base;
+  if (n != 0)
+    instr->operands.at = arena_copy(reader->arena, &reader->operands.at[base], n * sizeof(uint32_t));
   reader->operands.n = base;
   return check_arity(reader, instr, start);
 }

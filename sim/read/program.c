@@ -31,11 +31,12 @@ static bool is_hlo(Lexer ahead) {
 
 /* Moves to where the program begins. */
 static Format find_format(Lexer *lex) {
-  if (is_binary(lex->source->text)) return BINARY;
   bool empty = lex_at_end(lex);
   if (lex->open_comment != NULL) return HLO_TEXT;
   if (empty) return NO_TEXT;
-  return is_mlir(*lex) ? MLIR_TEXT : is_hlo(*lex) ? HLO_TEXT : OTHER_TEXT;
+  if (is_mlir(*lex)) return MLIR_TEXT;
+  if (is_hlo(*lex)) return HLO_TEXT;
+  return is_binary(lex->source->text) ? BINARY : OTHER_TEXT;
 }
 
 Status program_read(const Source *source, const ReadLimits *limits, Module **module, Diag *diag) {
