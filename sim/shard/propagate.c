@@ -291,6 +291,15 @@ static const Sharding *output_sharding(const Graph *graph, const Output *output)
   return output->given ? sharding_divisible_by_parts(graph->arena, sharding, output->shape) : divisible;
 }
 
+/* To GSPMD a root that is the only result is the output: it is computed as that lies. */
+static void settle_lone_root(Graph *graph) {
+  const Comp *entry = module_entry(graph->module);
+  if (graph->partitioner != PARTITIONER_GSPMD || entry->instrs.at[entry->root].op == OP_TUPLE) return;
+  for (uint32_t k = 0; k < graph->n_outputs; k++)
+    if (!graph->outputs[k].given)
+      graph_slot(graph, graph->outputs[k].value)->sharding = graph->outputs[k].sharding;
+}
+
 static void settle_outputs(Graph *graph, Shardings *table) {
   table->outputs = ARENA_ARRAY(graph->arena, const Sharding *, graph->n_outputs + 1);
   table->n_outputs = graph->n_outputs;
@@ -299,6 +308,7 @@ static void settle_outputs(Graph *graph, Shardings *table) {
     table->outputs[k] = output->sharding = output_sharding(graph, output);
     if (output->slot != NO_ID) graph->slots.at[output->slot].sharding = output->sharding;
   }
+  settle_lone_root(graph);
 }
 
 /* Parameters, like outputs, are laid only where that divides them, unless the user says otherwise. */
