@@ -1,6 +1,8 @@
 /* Custom calls, by their target (custom_call.def). */
 #include "sim/eval/evaluators.h"
 
+#include <string.h>
+
 /* A change of view between global and local shapes, where the two are the same; the interpreter slices and
  * joins others. */
 static Status eval_same_shape(const EvalContext *context, const Instr *instr, Tensor *const *operands,
@@ -22,6 +24,20 @@ static Status eval_nothing(const EvalContext *context, const Instr *instr, Tenso
                            Tensor **result) {
   (void)context, (void)operands;
   *result = tensor_new(instr->shape, true);
+  return STATUS_OK;
+}
+
+static void fill_zeros(Tensor *value) {
+  if (value->bytes != 0) memset(value->data, 0, value->bytes);
+  for (uint32_t i = 0; value->dtype == DTYPE_TUPLE && i < value->rank; i++) fill_zeros(value->parts[i]);
+}
+
+/* Memory that the program fills later. */
+static Status eval_zeros(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                         Tensor **result) {
+  (void)context, (void)operands;
+  *result = tensor_new(instr->shape, true);
+  fill_zeros(*result);
   return STATUS_OK;
 }
 

@@ -73,6 +73,7 @@ Status eval_clamp(const EvalContext *context, const Instr *instr, Tensor *const 
 
 Tensor *tensor_converted(Tensor *tensor, DType dtype) {
   if (tensor->dtype == dtype) return tensor_retain(tensor);
+  if (!tensor->known) return tensor_new_array(dtype, tensor->dims, tensor->rank, false);
   Tensor *converted = tensor_new_array(dtype, tensor->dims, tensor->rank, true);
   convert_run(tensor->dtype, dtype, tensor_elements(tensor), tensor->data, converted->data);
   return converted;

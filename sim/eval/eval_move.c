@@ -7,7 +7,9 @@
 Status eval_reshape(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                     Tensor **result) {
   (void)context;
-  *result = tensor_reshaped(operands[0], instr->shape->dims, instr->shape->rank);
+  Tensor *x = tensor_converted(operands[0], instr->shape->dtype);
+  *result = tensor_reshaped(x, instr->shape->dims, instr->shape->rank);
+  tensor_release(x);
   return STATUS_OK;
 }
 
@@ -202,40 +204,5 @@ Status eval_iota(const EvalContext *context, const Instr *instr, Tensor *const *
   box_copy(&box, out->data, line->data);
   tensor_release(counts);
   tensor_release(line);
-  return STATUS_OK;
-}
-
-/* The steps of a logical array whose bytes lie as its layout says, tiles left out. */
-static void layout_steps(const Shape *shape, int64_t *steps) {
-  uint32_t bytes = dtype_bytes(shape->dtype);
-  if (shape->layout == NULL || shape->layout->minor_to_major.n != shape->rank) {
-    dense_steps(shape->dims, shape->rank, bytes, steps);
-    return;
-  }
-  int64_t step = bytes;
-  for (uint32_t i = 0; i < shape->rank; i++) {
-    int64_t d = shape->layout->minor_to_major.at[i];
-    steps[d] = step;
-    step *= shape->dims[d];
-  }
-}
-
-/* The same bytes under another shape: as both layouts have them, so that a bitcast may transpose. */
-Status eval_bitcast(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                    Tensor **result) {
-  const Tensor *x = operands[0];
-  const Shape *to = instr->shape,
-              *from = comp_instr(context->module, context->comp, instr->operands.at[0])->shape;
-  if (dtype_bytes(to->dtype) != dtype_bytes(x->dtype) || tensor_elements(x) != shape_elements(to))
-    return eval_unsupported(context, instr, "a bitcast that changes the width of elements");
-  Tensor *memory = tensor_new(from, true);
-  Box box = box_dense(x->dims, x->rank, dtype_bytes(x->dtype));
-  layout_steps(from, box.to_step);
-  box_copy(&box, memory->data, x->data);
-  *result = tensor_new(to, true);
-  box = box_dense(to->dims, to->rank, dtype_bytes(to->dtype));
-  layout_steps(to, box.from_step);
-  box_copy(&box, (*result)->data, memory->data);
-  tensor_release(memory);
   return STATUS_OK;
 }

@@ -50,10 +50,12 @@ Status eval_get_tuple_element(const EvalContext *context, const Instr *instr, Te
   return STATUS_OK;
 }
 
+/* A copy that a compiler made may change the width of floats. */
 Status eval_first_operand(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                           Tensor **result) {
-  (void)context, (void)instr;
-  *result = tensor_retain(operands[0]);
+  (void)context;
+  bool converts = dtype_class(operands[0]->dtype) == DCLASS_FLOAT && shape_is_array(instr->shape);
+  *result = converts ? tensor_converted(operands[0], instr->shape->dtype) : tensor_retain(operands[0]);
   return STATUS_OK;
 }
 
