@@ -3,7 +3,11 @@
  *
  * The one idea is the roofline: units and memory work side by side, so what is asked for most sets the time
  * (JAX Scaling Book, "Rooflines"). Bytes are those that must move at least: each operand once, the result
- * once, and of what is sliced or updated in place only the part. */
+ * once, and of what is sliced or updated in place only the part.
+ *
+ * A kernel with a product runs in steps, a window of operands and results each: while one is computed, the
+ * next is loaded and the last stored. So the first load and the last store stand alone, and a step and the
+ * kernel's start cost something too. */
 #include "models/demand.h"
 #include "models/cost.h"
 #include "models/mxu_model.h"
@@ -15,6 +19,14 @@ static const double LARGEST = 0x1p62;
 
 static int64_t whole(double value) {
   return (int64_t)fmin(ceil(value), LARGEST);
+}
+
+static int64_t ps_of(double amount, double per_second) {
+  return whole(amount / per_second * 1e12);
+}
+
+int64_t demand_cycles_ps(const Pod *pod, double cycles) {
+  return ps_of(cycles, pod->clock_hz);
 }
 
 static int64_t sum_of(int64_t a, int64_t b) {
@@ -31,9 +43,11 @@ static bool reshape_is_free(const Shape *from, const Shape *to) {
   return from->dims[from->rank - 1] == to->dims[to->rank - 1];
 }
 
-/* Custom calls that only mark a value. */
+/* Custom calls that only mark or name a value; the last ones stand in what the TPU compiler makes. */
 static bool is_mark(Str target) {
-  static const char *const marks[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape"};
+  static const char *const marks[] = {
+      "Sharding",      "SPMDFullToShardShape", "SPMDShardToFullShape", "AllocateBuffer",
+      "ConcatBitcast", "AsyncCollectiveStart", "AsyncCollectiveDone",  "AssumeGatherIndicesInBound"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
     if (str_is(target, marks[i])) return true;
   }
@@ -78,13 +92,19 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
   }
 }
 
+static double product_cycles(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  Matmul product = matmul_of(module, comp, instr);
+  double cycles = mxu_cycles(pod, product, mxu_passes(module, comp, instr));
+  bool narrow = shape_is_array(instr->shape) && dtype_bits(instr->shape->dtype) < 32;
+  return narrow ? fmax(cycles, mxu_rounding_cycles(pod, product)) : cycles;
+}
+
 Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Demand demand = {0};
   if (asks_nothing(module, comp, instr)) return demand;
   if (op_cost(instr->op) == COST_MXU) {
     Matmul product = matmul_of(module, comp, instr);
-    double seconds = mxu_cycles(pod, product) * mxu_passes(module, comp, instr) / pod->clock_hz;
-    demand.mxu_ps = whole(seconds * 1e12);
+    demand.mxu_ps = demand_cycles_ps(pod, product_cycles(pod, module, comp, instr));
     demand.flops = whole(2 * product.batch * product.m * product.n * product.k);
     return demand;
   }
@@ -104,6 +124,10 @@ Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Inst
     if (!again) demand.hbm_bytes = sum_of(demand.hbm_bytes, demand_read_bytes(module, comp, instr, i));
   }
   demand.vmem_bytes = demand.hbm_bytes;
+  if (demand.mxu_ps > 0) {
+    demand.store_bytes = demand_write_bytes(module, comp, instr);
+    demand.load_bytes = demand.hbm_bytes - demand.store_bytes;
+  }
   return demand;
 }
 
@@ -112,27 +136,53 @@ Demand demand_add(Demand a, Demand b) {
                   .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
+                  .load_bytes = sum_of(a.load_bytes, b.load_bytes),
+                  .store_bytes = sum_of(a.store_bytes, b.store_bytes),
                   .flops = sum_of(a.flops, b.flops),
                   .transcendentals = sum_of(a.transcendentals, b.transcendentals)};
 }
 
-int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
-  const struct {
-    int64_t ps;
-    Bound bound;
-  } parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
-               {demand.vpu_ps, BOUND_COMPUTE},
-               {whole((double)demand.hbm_bytes / pod->hbm_bw_Bps * 1e12), BOUND_HBM},
-               {whole((double)demand.vmem_bytes / pod->vmem_bw_Bps * 1e12), BOUND_VMEM}};
-  int64_t longest = 0;
-  Bound by = BOUND_FREE;
-  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-    if (parts[i].ps <= longest) continue;
-    longest = parts[i].ps;
-    by = parts[i].bound;
+typedef struct {
+  int64_t ps;
+  Bound bound;
+} Part;
+
+static Part longest(const Part *parts, size_t n) {
+  Part longest = {0, BOUND_FREE};
+  for (size_t i = 0; i < n; i++) {
+    if (parts[i].ps > longest.ps) longest = parts[i];
   }
-  if (bound != NULL) *bound = by;
   return longest;
+}
+
+/* What a product's kernel adds: its start, a cost for each step, and the first window in and the last out,
+ * when the arrays stand still. */
+static int64_t edges_ps(const Pod *pod, Demand demand, double window_Bps) {
+  double in = (double)demand.load_bytes, out = (double)demand.store_bytes, window = (double)pod->window_bytes;
+  double steps = fmax(1, ceil((in + out) / (2 * window)));
+  double cycles = (double)pod->kernel_start_cycles + steps * (double)pod->kernel_step_cycles;
+  return sum_of(demand_cycles_ps(pod, cycles), ps_of(fmin(in, window) + fmin(out, window), window_Bps));
+}
+
+static Part product_time(const Pod *pod, Demand demand) {
+  double window_Bps = pod->hbm_bw_Bps * pod->hbm_window_efficiency;
+  const Part parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
+                        {demand.vpu_ps, BOUND_COMPUTE},
+                        {ps_of((double)demand.load_bytes, window_Bps), BOUND_HBM},
+                        {ps_of((double)demand.store_bytes, window_Bps), BOUND_HBM}};
+  Part time = longest(parts, sizeof parts / sizeof *parts);
+  time.ps = sum_of(time.ps, edges_ps(pod, demand, window_Bps));
+  return time;
+}
+
+int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
+  double hbm_Bps = pod->hbm_bw_Bps * pod->hbm_efficiency;
+  const Part parts[] = {demand.mxu_ps > 0 ? product_time(pod, demand) : (Part){demand.vpu_ps, BOUND_COMPUTE},
+                        {ps_of((double)demand.hbm_bytes, hbm_Bps), BOUND_HBM},
+                        {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM}};
+  Part time = longest(parts, sizeof parts / sizeof *parts);
+  if (bound != NULL) *bound = time.bound;
+  return time.ps;
 }
 
 const char *bound_text(Bound bound) {

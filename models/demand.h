@@ -22,7 +22,8 @@ typedef struct {
   int64_t mxu_ps, vpu_ps; /* time of the units when nothing else holds them up */
   int64_t hbm_bytes;      /* read and written */
   int64_t vmem_bytes;
-  int64_t flops; /* useful ones: 2mnk for a dot, one an element for elementwise */
+  int64_t load_bytes, store_bytes; /* of hbm_bytes, what a product's kernel moves in windows while it runs */
+  int64_t flops;                   /* useful ones: 2mnk for a dot, one an element for elementwise */
   int64_t transcendentals;
 } Demand;
 
@@ -41,8 +42,10 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
  * dimension. */
 bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr);
 
+/* Picoseconds of so many cycles. */
+int64_t demand_cycles_ps(const Pod *pod, double cycles);
 /* Sum of both. */
 Demand demand_add(Demand a, Demand b);
-/* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM and VMEM, which work side by side;
- * `bound` (may be NULL) says which. Never overflows: at most 2^62. */
+/* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM and VMEM, which work side by side,
+ * and for a product what its windows add; `bound` (may be NULL) says which. Never overflows: at most 2^62. */
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound);

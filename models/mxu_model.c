@@ -2,9 +2,10 @@
  *
  * The one idea: an array of size s holds an s x s tile of one operand while rows of the other stream through,
  * one row a cycle (bf16[8,128] x [128,128] in 8 cycles: JAX Scaling Book, "TPUs"). So k and n are padded to
- * s and the rows to 8. A tile is changed for each block of rows, which takes s/4 cycles (inferred: the TPU
- * compiler's estimate for a product of 8 rows is 39 cycles a tile). The tiles are shared out over the arrays.
- * Either operand may be the one that is held; the better is taken.
+ * s and the rows to 8. The next tile is brought meanwhile, which takes chip.mxu_tile_cycles: with fewer rows
+ * than that the tiles set the pace. The tiles are shared out over the arrays. Either operand may be the one
+ * that is held; the better is taken. Sums come out as f32; results of a narrower type are rounded on the way
+ * out, chip.mxu_round_cycles a register, which sets the pace where k is short.
  *
  * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 runs
  * at twice the rate (cloud.google.com/tpu/docs/v5e). Wider integers, f64 and complex products are made of
@@ -13,8 +14,7 @@
 
 #include <math.h>
 
-/* Rows that stream past one tile before it is changed: what VMEM's blocks allow (inferred). */
-enum { ROWS_BLOCK = 1024, ROWS_GRAIN = 8, TILE_ROWS_PER_CYCLE = 4 };
+enum { ROWS_GRAIN = 8 };
 
 static double dims_product(const Shape *shape, Ints dims) {
   double product = 1;
@@ -123,16 +123,32 @@ double mxu_passes(const Module *module, uint32_t comp, const Instr *instr) {
   return most;
 }
 
-/* Cycles where [k, n] is held in tiles and m rows stream past each. */
-static double cycles_holding(const Pod *pod, double k, double n, double m) {
+/* Cycles where [k, n] is held in tiles and m rows stream past each, in all arrays together. */
+static double cycles_holding(const Pod *pod, double k, double n, double m, double passes) {
   double size = (double)pod->mxu_size;
   double tiles = ceil(k / size) * ceil(n / size);
-  double rows = ceil(m / ROWS_GRAIN) * ROWS_GRAIN, changes = ceil(m / ROWS_BLOCK);
-  return tiles * (rows + changes * size / TILE_ROWS_PER_CYCLE);
+  double rows = ceil(m / ROWS_GRAIN) * ROWS_GRAIN * passes;
+  double change = (double)pod->mxu_tile_cycles * fmax(passes, 1);
+  return tiles * fmax(rows, change) / (double)pod->mxu_count;
 }
 
-double mxu_cycles(const Pod *pod, Matmul product) {
-  double one = fmin(cycles_holding(pod, product.k, product.n, product.m),
-                    cycles_holding(pod, product.k, product.m, product.n));
-  return product.batch * one / (double)pod->mxu_count;
+double mxu_cycles(const Pod *pod, Matmul product, double passes) {
+  return product.batch * fmin(cycles_holding(pod, product.k, product.n, product.m, passes),
+                              cycles_holding(pod, product.k, product.m, product.n, passes));
+}
+
+/* Registers that hold the results, in the orientation that fills them better. */
+static double result_registers(const Pod *pod, Matmul product) {
+  double lanes = (double)pod->vpu_lanes, sublanes = (double)pod->vpu_sublanes;
+  return product.batch * fmin(ceil(product.m / sublanes) * ceil(product.n / lanes),
+                              ceil(product.n / sublanes) * ceil(product.m / lanes));
+}
+
+double mxu_rounding_cycles(const Pod *pod, Matmul product) {
+  return result_registers(pod, product) * (double)pod->mxu_round_cycles;
+}
+
+double mxu_summing_cycles(const Pod *pod, Matmul product) {
+  double times = ceil(product.k / (double)pod->sum_length) - 1;
+  return result_registers(pod, product) * fmax(times, 0) * (double)pod->sum_cycles;
 }

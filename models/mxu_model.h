@@ -14,5 +14,9 @@ Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr);
 /* How often the arrays run a product of these operand types to the precision that the instruction asks for: 1
  * for bf16, 0.5 for int8, up to 6 for f32. */
 double mxu_passes(const Module *module, uint32_t comp, const Instr *instr);
-/* Cycles that all of a chip's arrays together need for one pass of the product. */
-double mxu_cycles(const Pod *pod, Matmul product);
+/* Cycles that all of a chip's arrays together need for so many passes of the product. */
+double mxu_cycles(const Pod *pod, Matmul product, double passes);
+/* Cycles in which results that are narrower than the sums leave the arrays. */
+double mxu_rounding_cycles(const Pod *pod, Matmul product);
+/* Cycles to take up partial sums again where both operands come in windows, each of a part of k. */
+double mxu_summing_cycles(const Pod *pod, Matmul product);

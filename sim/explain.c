@@ -75,9 +75,9 @@ static void add_matmul(Explanation *explanation, const Instr *instr) {
   const Pod *pod = &pipeline->config->pod;
   if (instr->op != OP_DOT && instr->op != OP_CONVOLUTION) return;
   Matmul product = matmul_of(module, explanation->comp, instr);
-  double cycles = mxu_cycles(pod, product), passes = mxu_passes(module, explanation->comp, instr);
+  double passes = mxu_passes(module, explanation->comp, instr), cycles = mxu_cycles(pod, product, passes);
   buf_printf(explanation->buf,
-             "  %.*s: %g x [%g,%g] x [%g,%g]: %.6g cycles a pass on %" PRId64 " MXUs of %" PRId64 "x%" PRId64
+             "  %.*s: %g x [%g,%g] x [%g,%g]: %.6g cycles on %" PRId64 " MXUs of %" PRId64 "x%" PRId64
              ", %g pass%s\n",
              STR_ARG(instr->name), product.batch, product.m, product.k, product.k, product.n, cycles,
              pod->mxu_count, pod->mxu_size, pod->mxu_size, passes, passes == 1 ? "" : "es");
@@ -94,20 +94,30 @@ static void add_compute(Explanation *explanation) {
   }
   buf_add(buf, STR("time = the longest of\n"));
   add_time(explanation, "MXU", demand->mxu_ps);
-  buf_add(buf, STR("   cycles x passes / clock\n"));
+  buf_add(buf, STR("   cycles / clock, or the rounding of the results\n"));
   add_time(explanation, "VPU", demand->vpu_ps);
   buf_add(buf, STR("   operations / (lanes x sublanes x ALUs x clock)\n"));
-  add_time(explanation, "HBM", (int64_t)((double)demand->hbm_bytes / pod->hbm_bw_Bps * 1e12));
-  buf_printf(buf, "   %" PRId64 " bytes read and written / bandwidth\n", demand->hbm_bytes);
+  add_time(explanation, "HBM",
+           (int64_t)((double)demand->hbm_bytes / (pod->hbm_bw_Bps * pod->hbm_efficiency) * 1e12));
+  buf_printf(buf, "   %" PRId64 " bytes read and written / (bandwidth x efficiency)\n", demand->hbm_bytes);
   add_time(explanation, "VMEM", (int64_t)((double)demand->vmem_bytes / pod->vmem_bw_Bps * 1e12));
   buf_printf(buf, "   %" PRId64 " bytes / bandwidth\n", demand->vmem_bytes);
+  if (demand->mxu_ps > 0) {
+    buf_printf(buf,
+               "  and for a product  start and steps, the first load and the last store: %" PRId64
+               " bytes in, %" PRId64 " out in windows\n",
+               demand->load_bytes, demand->store_bytes);
+  }
   buf_printf(buf, "bound by %s; ", bound_text(step->bound));
   human_flops(buf, demand->flops);
   if (demand->hbm_bytes > 0)
     buf_printf(buf, ", %.3g FLOP a byte of HBM", (double)demand->flops / (double)demand->hbm_bytes);
   buf_add(buf, STR("\nconstants\n"));
-  static const char *const keys[] = {"chip.clock",    "chip.mxu_count", "chip.mxu_size",
-                                     "chip.vpu_alus", "hbm.bandwidth",  "vmem.bandwidth"};
+  static const char *const keys[] = {"chip.clock",           "chip.mxu_count",        "chip.mxu_size",
+                                     "chip.mxu_tile_cycles", "chip.mxu_round_cycles", "chip.kernel_start",
+                                     "chip.kernel_step",     "chip.window",           "chip.vpu_alus",
+                                     "hbm.bandwidth",        "hbm.efficiency",        "hbm.window_efficiency",
+                                     "vmem.bandwidth"};
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
 }
 

@@ -145,6 +145,7 @@ static bool carries_sharding(const Instr *instr, bool is_root) {
 }
 
 bool module_is_partitioned(const Module *module) {
+  if (module_is_scheduled(module)) return true; /* a compiler's last word, of whatever devices */
   if (module->num_partitions <= 1 || keys_get(module->frontend, "xla.sdy.meshes").n > 0) return false;
   for (uint32_t c = 0; c < module->comps.n; c++) {
     const Comp *comp = module_comp(module, c);

@@ -66,6 +66,13 @@ static bool is_run(const Event *event) {
   return event->kind == EVENT_COMPUTE || event->kind == EVENT_COLLECTIVE;
 }
 
+/* The core at work, or waiting for its own memory; copies that run beside it are none of its time. */
+static bool computes(const Ledger *ledger, const Event *event) {
+  if (event->track != TRACK_CORE) return false;
+  if (event->kind == EVENT_COMPUTE) return true;
+  return event->kind == EVENT_WAIT && event->op != NO_OP && ledger->ops.at[event->op].collective.n == 0;
+}
+
 /* Executions of each op on the chip that ran it most. */
 static void count_executions(Arena *arena, const Ledger *ledger, OpMetric *ops) {
   size_t n_ops = ledger->ops.n;
@@ -102,7 +109,7 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   for (size_t i = 0; i < ledger->n_events; i++) {
     const Event *event = &ledger->events[i];
     if (event->chip != metrics.slowest_chip) continue;
-    if (event->kind == EVENT_COMPUTE) spans_add(arena, &compute, span_of(event));
+    if (computes(ledger, event)) spans_add(arena, &compute, span_of(event));
     if (event->kind == EVENT_COLLECTIVE) spans_add(arena, &communication, span_of(event));
   }
   metrics.compute_ps = spans_length(&compute);

@@ -17,6 +17,10 @@ typedef struct {
 
   /* [chip] a TensorCore's compute */
   int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
+  int64_t mxu_tile_cycles;     /* to bring another tile into an array */
+  int64_t mxu_round_cycles;    /* to round a register of results to a narrower type and store it */
+  int64_t kernel_start_cycles, kernel_step_cycles, window_bytes; /* a product's kernel, and its steps */
+  int64_t sum_cycles, sum_length; /* of a product that goes through the contraction in several steps */
   double clock_hz;
   int64_t vpu_lanes, vpu_sublanes, vpu_alus;
   int64_t divide_ops, transcendental_ops; /* vector operations of one such function */
@@ -26,6 +30,7 @@ typedef struct {
   int64_t hbm_bytes, hbm_usable_bytes;
   double hbm_usable; /* the part of it */
   double hbm_bw_Bps;
+  double hbm_efficiency, hbm_window_efficiency; /* parts of it that kernels reach */
   int64_t vmem_bytes;
   double vmem_bw_Bps;
 

@@ -117,7 +117,7 @@ static Status start_copy(Frame *frame, const Step *step) {
   return STATUS_OK;
 }
 
-/* A computation that holds no collective runs where it starts. */
+/* A computation that holds no collective is there at once as well. */
 static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
   TRY(frame_join(frame));
   AsyncOp *async = async_new(frame, step);
@@ -125,6 +125,8 @@ static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
   frame_hold(frame, step);
   frame_release(frame, step);
   TRY(run_computation(frame->chip, comp, frame->trip, frame->held, &async->result));
+  async->end_ps = date_ps() + step->time_ps;
+  add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
   semaphore_signal(&async->done, 1, 0);
   return STATUS_OK;
 }
@@ -134,6 +136,9 @@ Status run_start(Frame *frame, const Step *step) {
   const Instr *instr = frame_instr(frame, step_instr(step));
   uint32_t called = instr_comp(instr, ATTR_calls);
   if (instr->op == OP_COPY_START) return start_copy(frame, step);
+  Opcode alone; /* where only an opcode is written */
+  if (instr->op == OP_ASYNC_START && op_parse(instr->async_of, &alone) && !op_is_collective(alone))
+    return start_copy(frame, step);
   if (instr->op == OP_ASYNC_START && called != NO_ID) {
     const Comp *body = module_comp(module, called);
     if (!op_is_collective(body->instrs.at[body->root].op)) return start_computation(frame, step, called);
@@ -175,7 +180,7 @@ Status run_done(Frame *frame, const Step *step) {
   sleep_until_ps(async->end_ps);
   add_wait_event(frame, step, async, start_ps);
   TRY(execution_fail(execution, async->status));
-  if (instr->op == OP_COPY_DONE) {
+  if (async->collective == NULL && async->result == NULL) { /* a copy */
     frame_compute(frame, step);
     return STATUS_OK;
   }

@@ -67,7 +67,7 @@ static Status schedule_callees(Scheduler *scheduler, uint32_t comp, bool timed, 
   Demand sum = {0};
   int64_t most = 0;
   Ids called = instr_called(scheduler->arena, instr);
-  timed = timed && instr->op != OP_FUSION; /* a fusion's time stands with it */
+  timed = timed && instr->op != OP_FUSION && instr->op != OP_ASYNC_START; /* whose time stands with it */
   for (uint32_t i = 0; i < called.n; i++) {
     TRY(schedule_comp(scheduler, called.at[i], timed));
     int64_t own = scheduler->flops[called.at[i]];
@@ -79,9 +79,31 @@ static Status schedule_callees(Scheduler *scheduler, uint32_t comp, bool timed, 
   return STATUS_OK;
 }
 
+/* Whether an async-start starts a collective. */
+static bool starts_collective(const Module *module, const Instr *start) {
+  uint32_t callee = instr_comp(start, ATTR_calls);
+  Opcode op;
+  if (op_parse(start->async_of, &op)) return op_is_collective(op);
+  return callee != NO_ID &&
+         op_is_collective(comp_instr(module, callee, module_comp(module, callee)->root)->op);
+}
+
+/* Of an asynchronous op that is no collective: what its computation moves, or where only its opcode is
+ * written its result. */
+static Demand async_demand(const Scheduler *scheduler, uint32_t comp, const Instr *start) {
+  if (starts_collective(scheduler->module, start)) return (Demand){0};
+  if (instr_comp(start, ATTR_calls) != NO_ID)
+    return fusion_demand(scheduler->pod, scheduler->module, comp, start);
+  bool whole = shape_is_tuple(start->shape) && start->shape->rank > 1;
+  int64_t bytes = whole ? shape_bytes(start->shape->parts[1]) : 0;
+  return (Demand){.hbm_bytes = bytes, .vmem_bytes = bytes};
+}
+
 static Demand step_demand(const Scheduler *scheduler, uint32_t comp, const Groups *groups, uint32_t last) {
   const Instr *instr = comp_instr(scheduler->module, comp, last);
   if (instr->op == OP_FUSION) return fusion_demand(scheduler->pod, scheduler->module, comp, instr);
+  if (is_prefetch_across(instr)) return (Demand){0};
+  if (instr->op == OP_ASYNC_START) return async_demand(scheduler, comp, instr);
   if (kind_of(instr) != STEP_COMPUTE && instr->op != OP_COPY_START) return (Demand){0};
   return group_demand(scheduler->pod, scheduler->module, comp, groups, last);
 }

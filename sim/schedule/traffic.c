@@ -5,6 +5,9 @@
  * it sum up, to at most all of it. */
 #include "sim/schedule/traffic.h"
 
+#include "models/cost.h"
+#include "models/mxu_model.h"
+
 #include <stdlib.h>
 
 /* A group of a computation, and how it reads what lies outside. */
@@ -97,8 +100,38 @@ static int64_t written(const Kernel *kernel, uint32_t value) {
   return is_call(instr) ? shape_bytes(instr->shape) : demand_write_bytes(kernel->module, kernel->comp, instr);
 }
 
-static void move(Demand *demand, int64_t bytes, const Shape *shape) {
-  *demand = demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = in_hbm(shape) ? bytes : 0});
+static void load(Demand *demand, int64_t bytes, const Shape *shape) {
+  int64_t hbm_bytes = in_hbm(shape) ? bytes : 0;
+  *demand =
+      demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .load_bytes = hbm_bytes});
+}
+
+static void store(Demand *demand, int64_t bytes, const Shape *shape) {
+  int64_t hbm_bytes = in_hbm(shape) ? bytes : 0;
+  *demand =
+      demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .store_bytes = hbm_bytes});
+}
+
+/* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows. */
+static void prefetch_largest(const Pod *pod, const Reads *reads, Demand *demand) {
+  int64_t most = 0, room = pod->vmem_bytes - pod->vmem_bytes / 8;
+  for (uint32_t i = 0; i < reads->n; i++) {
+    int64_t bytes = reads->at[i].bytes;
+    if (bytes <= room && bytes > most) most = bytes;
+  }
+  demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
+}
+
+/* Products that find next to nothing in VMEM go through the contraction in steps. */
+static void add_summing(const Pod *pod, const Kernel *kernel, int64_t read_bytes, Demand *demand) {
+  if (read_bytes - demand->load_bytes > read_bytes / 16) return;
+  Ids members = group_members(kernel->groups, kernel->last);
+  for (uint32_t i = 0; i < members.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[members.at[i]];
+    if (op_cost(instr->op) != COST_MXU) continue;
+    double cycles = mxu_summing_cycles(pod, matmul_of(kernel->module, kernel->comp, instr));
+    *demand = demand_add(*demand, (Demand){.mxu_ps = demand_cycles_ps(pod, cycles)});
+  }
 }
 
 static Demand work_of(const Pod *pod, const Kernel *kernel) {
@@ -108,7 +141,7 @@ static Demand work_of(const Pod *pod, const Kernel *kernel) {
     const Instr *instr = &kernel->body->instrs.at[members.at[i]];
     Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
     if (instr->op == OP_FUSION) own = fusion_demand(pod, kernel->module, kernel->comp, instr);
-    own.hbm_bytes = own.vmem_bytes = 0;
+    own.hbm_bytes = own.vmem_bytes = own.load_bytes = own.store_bytes = 0;
     demand = demand_add(demand, own);
   }
   return demand;
@@ -122,17 +155,33 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   Arena *scratch = arena_new();
   Reads reads = reads_of(scratch, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
-    move(&demand, reads.at[i].bytes, kernel.body->instrs.at[reads.at[i].value].shape);
-  move(&demand, written(&kernel, last), kernel.body->instrs.at[last].shape);
+    load(&demand, reads.at[i].bytes, kernel.body->instrs.at[reads.at[i].value].shape);
+  int64_t read_bytes = demand.vmem_bytes;
+  prefetch_largest(pod, &reads, &demand);
+  add_summing(pod, &kernel, read_bytes, &demand);
+  store(&demand, written(&kernel, last), kernel.body->instrs.at[last].shape);
   arena_free(scratch);
   return demand;
 }
 
-/* The shape outside, whose layout counts, of what a fusion's computation reads. */
-static const Shape *given_shape(const Kernel *kernel, uint32_t comp, const Instr *fusion, uint32_t value) {
+/* What a fusion's computation reads, as it stands outside, where its layout counts. */
+static const Instr *given(const Kernel *kernel, uint32_t comp, const Instr *fusion, uint32_t value) {
   const Instr *from = &kernel->body->instrs.at[value];
-  bool given = from->op == OP_PARAMETER && from->parameter < (int64_t)fusion->operands.n;
-  return given ? comp_instr(kernel->module, comp, fusion->operands.at[from->parameter])->shape : from->shape;
+  bool outside = from->op == OP_PARAMETER && from->parameter < (int64_t)fusion->operands.n;
+  return outside ? comp_instr(kernel->module, comp, fusion->operands.at[from->parameter]) : from;
+}
+
+bool is_prefetch_across(const Instr *instr) {
+  return instr->op == OP_COPY_START && instr_attr(instr, ATTR_cross_program_prefetch_index) != NULL;
+}
+
+/* A value that was brought to VMEM before the program began still has to come from HBM while it runs, else
+ * programs that follow each other would ask more of HBM than it gives. */
+static void load_given(const Module *module, uint32_t comp, const Instr *from, int64_t bytes,
+                       Demand *demand) {
+  load(demand, bytes, from->shape);
+  if (from->op == OP_COPY_DONE && is_prefetch_across(comp_instr(module, comp, from->operands.at[0])))
+    *demand = demand_add(*demand, (Demand){.hbm_bytes = bytes});
 }
 
 Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *fusion) {
@@ -145,13 +194,14 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   Demand demand = work_of(pod, &kernel);
   Reads reads = reads_of(scratch, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
-    move(&demand, reads.at[i].bytes, given_shape(&kernel, comp, fusion, reads.at[i].value));
+    load_given(module, comp, given(&kernel, comp, fusion, reads.at[i].value), reads.at[i].bytes, &demand);
+  add_summing(pod, &kernel, demand.vmem_bytes, &demand);
   const Instr *root = &body->instrs.at[body->root];
   const Shape *result = fusion->shape;
   bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;
-  if (!parts) move(&demand, written(&kernel, body->root), result);
+  if (!parts) store(&demand, written(&kernel, body->root), result);
   for (uint32_t k = 0; parts && k < result->rank; k++)
-    move(&demand, written(&kernel, root->operands.at[k]), result->parts[k]);
+    store(&demand, written(&kernel, root->operands.at[k]), result->parts[k]);
   arena_free(scratch);
   return demand;
 }

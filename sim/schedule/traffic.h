@@ -9,3 +9,6 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
 
 /* Demand of a fusion instruction: of its computation as one group. */
 Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *fusion);
+
+/* A copy that ran before the program began: its time is that of the kernels that read it. */
+bool is_prefetch_across(const Instr *instr);

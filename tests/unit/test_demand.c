@@ -69,24 +69,60 @@ Test(demand, large_matmul_is_near_its_peak) {
   cr_assert_eq(bound, BOUND_COMPUTE);
 }
 
-/* Weights stream in: 117.5 MB at 819 GB/s; the product itself is far shorter. */
+/* Weights stream in: 117.5 MB at 90 % of 819 GB/s; the product itself is far shorter. */
 Test(demand, few_rows_are_bound_by_hbm) {
   Bound bound;
   Demand of = demand(dot(DTYPE_BF16, DTYPE_BF16, 8, 4096, 14336));
-  cr_assert_float_eq(us(of, &bound), (117506048 + 229376) / 8.19e11 * 1e6, 0.01);
+  of.load_bytes = 8 * 4096 * 2; /* the weights are brought to VMEM as a whole */
+  cr_assert_float_eq(us(of, &bound), (117506048 + 229376) / (0.9 * 8.19e11) * 1e6, 0.01);
   cr_assert_eq(bound, BOUND_HBM);
   cr_assert_float_eq((double)of.mxu_ps / 1e6, 23.1, 2.5, "the TPU compiler's estimate without HBM");
 }
 
 Test(demand, tiles_are_padded) {
   Matmul exact = {1, 1024, 256, 128}, deeper = {1, 1024, 256, 129}, padded = {1, 1024, 256, 256};
-  cr_assert_eq(mxu_cycles(&pod, deeper), mxu_cycles(&pod, padded));
-  cr_assert_eq(mxu_cycles(&pod, padded), 2 * mxu_cycles(&pod, exact));
+  cr_assert_eq(mxu_cycles(&pod, deeper, 1), mxu_cycles(&pod, padded, 1));
+  cr_assert_eq(mxu_cycles(&pod, padded, 1), 2 * mxu_cycles(&pod, exact, 1));
   Matmul tall = {1, 4096, 8, 512}, wide = {1, 8, 4096, 512};
-  cr_assert_eq(mxu_cycles(&pod, tall), mxu_cycles(&pod, wide), "either operand may be held");
+  cr_assert_eq(mxu_cycles(&pod, tall, 1), mxu_cycles(&pod, wide, 1), "either operand may be held");
   Matmul batch = exact;
   batch.batch = 7;
-  cr_assert_float_eq(mxu_cycles(&pod, batch), 7 * mxu_cycles(&pod, exact), 1e-6);
+  cr_assert_float_eq(mxu_cycles(&pod, batch, 1), 7 * mxu_cycles(&pod, exact, 1), 1e-6);
+}
+
+/* The TPU compiler's estimates for v5e: cycles of a kernel whose larger operand lies in VMEM already. */
+Test(demand, products_take_the_cycles_that_the_compiler_estimates) {
+  static const struct {
+    int64_t m, k, n;
+    DType dtype, out;
+    double cycles;
+  } rows[] = {
+      {8, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 13048},
+      {32, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 13748},
+      {64, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 22873},
+      {256, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 74915},
+      {2048, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 548003},
+      {4096, 4096, 4096, DTYPE_BF16, DTYPE_BF16, 1083068},
+      {4096, 128, 4096, DTYPE_BF16, DTYPE_BF16, 233174},
+      {4096, 128, 4096, DTYPE_BF16, DTYPE_F32, 164106},
+      {4096, 512, 4096, DTYPE_BF16, DTYPE_BF16, 253620},
+      {4096, 512, 4096, DTYPE_BF16, DTYPE_F32, 185256},
+      {1000, 3000, 1500, DTYPE_BF16, DTYPE_BF16, 81977},
+      {512, 16384, 512, DTYPE_BF16, DTYPE_BF16, 76988},
+      {8192, 1024, 8192, DTYPE_BF16, DTYPE_BF16, 1111760},
+      {4096, 4096, 4096, DTYPE_S8, DTYPE_S32, 542476},
+      {4096, 4096, 4096, DTYPE_F32, DTYPE_F32, 1105216},
+      {640, 1664, 128, DTYPE_BF16, DTYPE_BF16, 7801},
+  };
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    Demand of = demand(dot(rows[i].dtype, rows[i].out, rows[i].m, rows[i].k, rows[i].n));
+    int64_t element = dtype_bits(rows[i].dtype) / 8, smaller = rows[i].m < rows[i].n ? rows[i].m : rows[i].n;
+    of.load_bytes = smaller * rows[i].k * element;
+    of.hbm_bytes = 0;
+    double cycles = (double)demand_ps(&pod, of, NULL) * 1e-12 * pod.clock_hz;
+    cr_assert_float_eq(cycles / rows[i].cycles, 1, 0.12, "%ld x %ld x %ld: %g cycles for %g", (long)rows[i].m,
+                       (long)rows[i].k, (long)rows[i].n, cycles, rows[i].cycles);
+  }
 }
 
 static double passes(DType dtype, const char *precision, const char *algorithm) {
@@ -168,7 +204,7 @@ Test(demand, elementwise_is_bound_by_hbm) {
   Demand of = demand(add(OP_ADD, shape, parameter(shape), parameter(shape)));
   cr_assert_eq(of.hbm_bytes, 402653184);
   cr_assert_eq(of.flops, 8192 * 8192);
-  cr_assert_float_eq(us(of, &bound), 402653184 / 8.19e11 * 1e6, 0.01);
+  cr_assert_float_eq(us(of, &bound), 402653184 / (0.9 * 8.19e11) * 1e6, 0.01);
   cr_assert_eq(bound, BOUND_HBM);
 }
 
