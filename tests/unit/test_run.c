@@ -42,6 +42,9 @@ static Pod pod_for(uint32_t devices) {
   pod.vpu_alus = 4;
   pod.peak_flops = 1.97e14;
   pod.hbm_bw_Bps = 8.19e11;
+  pod.hbm_efficiency = pod.hbm_window_efficiency = 1;
+  pod.window_bytes = 1 << 20;
+  pod.sum_length = 512;
   pod.vmem_bytes = 1 << 27;
   pod.vmem_bw_Bps = 1.8e13;
   return pod;
