@@ -7,6 +7,8 @@
 
 #include <stdio.h>
 
+enum { MOST_PARAMETERS = 1 << 20 };
+
 static const char *const op_names[] = {
 #define OP(name, text, arity, evaluator, rule, cost) text,
 #include "sim/ir/opcode.def"
@@ -241,6 +243,8 @@ static Status read_call(Reader *reader, const Shape *shape, Str name, const char
   else
     TRY(read_attrs(reader, &instr));
   TRY(find_shape(reader, start, &instr));
+  RETURN_IF(comp_find(comp_at_hand(reader), instr.name) != NO_ID,
+            LEX_FAIL(&reader->lex, start, NULL, "'%.*s' is defined twice", STR_ARG(instr.name)));
   *made = append(reader, &instr);
   return STATUS_OK;
 }
@@ -263,8 +267,6 @@ static Status read_instr(Reader *reader) {
   const char *name_at = lex->at;
   Str name;
   TRY(lex_name(lex, "an instruction or '}'", &name));
-  RETURN_IF(comp_find(comp_at_hand(reader), name) != NO_ID,
-            LEX_FAIL(lex, name_at, NULL, "'%.*s' is defined twice", STR_ARG(name)));
   TRY(lex_expect(lex, '='));
   const Shape *shape = NULL;
   if (at_shape(reader)) TRY(read_shape(reader, reader->arena, &shape));
@@ -280,6 +282,9 @@ static Status collect_params(Reader *reader) {
   Comp *comp = comp_at_hand(reader);
   uint32_t n = 0;
   for (uint32_t i = 0; i < comp->instrs.n; i++) n += comp->instrs.at[i].op == OP_PARAMETER;
+  RETURN_IF(n > MOST_PARAMETERS,
+            diag_fail(reader->lex.diag, STATUS_INVALID, comp->place, NULL,
+                      "'%.*s' has more than %d parameters", STR_ARG(comp->name), MOST_PARAMETERS));
   for (uint32_t i = 0; i < comp->instrs.n; i++) {
     const Instr *instr = &comp->instrs.at[i];
     if (instr->op != OP_PARAMETER) continue;
