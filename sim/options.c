@@ -27,8 +27,9 @@ static const char about_text[] =
 #define COMMAND(name, function, arguments, help) "  " name " " arguments "\n      " help "\n"
 #include "sim/commands.def"
 #undef COMMAND
-    "\nPROGRAM is HLO text as jax.jit(f).lower(...).as_text(dialect=\"hlo\") prints it; .gz and - (standard "
-    "input) are read too.\n"
+    "\nPROGRAM is what jax.jit(f).lower(...).as_text() prints, as StableHLO or with dialect=\"hlo\"; .gz and "
+    "- "
+    "(standard input) are read too.\n"
     "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not supported or malformed, 4 "
     "does not fit in memory, "
     "5 deadlock or race.";
@@ -38,7 +39,7 @@ typedef struct {
   Options *options;
   Diag *diag;
   Status status;
-  bool done;
+  bool done, help;
   const char *arguments[ARGUMENTS_MOST];
   uint32_t n_arguments;
 } Parse;
@@ -93,7 +94,7 @@ static error_t take(int key, char *text, struct argp_state *state) {
 #undef FLAG
   case '?':
     parse->done = true;
-    argp_state_help(state, stdout, ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC);
+    parse->help = true;
     return 0;
   case 'V':
     parse->done = true;
@@ -196,6 +197,7 @@ Status options_parse(Arena *arena, int argc, char **argv, Options *options, bool
   Parse parse = {.arena = arena, .options = options, .diag = diag};
   error_t error = argp_parse(&argp, argc, argv, ARGP_NO_EXIT | ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &parse);
   *done = parse.done;
+  if (parse.help) argp_help(&argp, stdout, ARGP_HELP_LONG | ARGP_HELP_USAGE | ARGP_HELP_DOC, "podsim");
   TRY(parse.status);
   RETURN_IF(parse.done, STATUS_OK);
   RETURN_IF(error != 0, refused_flag(&parse, argc, argv));

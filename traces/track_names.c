@@ -14,6 +14,7 @@ void track_name(StrBuf *buf, const Event *event) {
   case TRACK_CORE: buf_add(buf, STR("XLA Ops")); break;
   case TRACK_ASYNC: buf_add(buf, STR("Async XLA Ops")); break;
   case TRACK_DMA: buf_add(buf, STR("DMA")); break;
+  case TRACK_SYNC: buf_add(buf, STR("Tensor Core Sync Flag")); break;
   case TRACK_HOST: buf_add(buf, STR("Host")); break;
   case TRACK_LINK:
     buf_printf(buf, "ICI %c%c", event->lane % 2 == 0 ? '+' : '-', "xyz"[event->lane % LINKS_A_CHIP / 2]);

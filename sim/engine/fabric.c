@@ -34,6 +34,7 @@ struct Fabric {
   Platform platform;
   Actors *actors;
   Lanes *dma_lanes;  /* a chip */
+  Lanes *sync_lanes; /* a chip */
   Lanes *link_lanes; /* LINKS_PER_CHIP a chip */
   Job *free_jobs;
   int64_t hop_ps;
@@ -46,6 +47,7 @@ Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric,
   TRY(platform_start(arena, pod, &own->platform, diag));
   own->actors = actors_new(arena);
   own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
+  own->sync_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
   own->link_lanes = ARENA_ARRAY(arena, Lanes, (size_t)pod->n_chips * LINKS_PER_CHIP);
   *fabric = own;
   return STATUS_OK;
@@ -55,8 +57,8 @@ Actors *fabric_actors(const Fabric *fabric) {
   return fabric->actors;
 }
 
-Lanes *fabric_dma_lanes(Fabric *fabric, uint32_t chip) {
-  return &fabric->dma_lanes[chip];
+Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip) {
+  return &fabric->sync_lanes[chip];
 }
 
 uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to) {

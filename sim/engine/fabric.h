@@ -33,5 +33,5 @@ uint32_t fabric_next_flow(Fabric *fabric);
 void fabric_send(Fabric *fabric, Transfer transfer);
 /* Hops of a transfer's route. */
 uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to);
-/* The lanes of a chip's DMA track, which waits share. */
-Lanes *fabric_dma_lanes(Fabric *fabric, uint32_t chip);
+/* The lanes of a chip's waits. */
+Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip);

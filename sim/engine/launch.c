@@ -295,11 +295,11 @@ static void add_wait_event(const Kernel *kernel, const Semaphore *semaphore, uin
   uint32_t chip = chip_of(kernel->launch, kernel->member);
   int64_t now_ps = date_ps();
   if (now_ps == start_ps || peer == chip) return; /* for another of its own threads: no news */
-  Lanes *lanes = fabric_dma_lanes(machine->fabric, chip);
+  Lanes *lanes = fabric_sync_lanes(machine->fabric, chip);
   uint32_t lane = lane_take(machine->arena, lanes, start_ps);
   lane_give(lanes, lane, now_ps);
   ledger_add(machine->ledger, (Event){.kind = EVENT_WAIT,
-                                      .track = TRACK_DMA,
+                                      .track = TRACK_SYNC,
                                       .chip = chip,
                                       .lane = lane,
                                       .name = spec->name,

@@ -23,6 +23,7 @@ typedef enum {
   TRACK_CORE,  /* "XLA Ops": what the TensorCore runs, in order */
   TRACK_ASYNC, /* "Async XLA Ops": collectives in flight */
   TRACK_DMA,   /* "DMA": remote transfers, on the sender */
+  TRACK_SYNC,  /* "Tensor Core Sync Flag": waits of kernels */
   TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `lane` says which */
   TRACK_HOST,
   TRACKS
