@@ -64,6 +64,8 @@ ShardedValue value_unpack(Spmd *spmd, uint32_t instr, const Shape *global, const
 const Shape *value_local_shape(Spmd *spmd, const Shape *global, const ValueSharding *shardings);
 /* The instruction itself on local operands: attributes and name of `instr`, shape `shape`. */
 uint32_t add_local(Spmd *spmd, const Instr *instr, const Shape *shape, const uint32_t *operands, uint32_t n);
+/* Takes the shardings away that were said of the global value. */
+void drop_annotations(Spmd *spmd, Instr *local);
 /* Sets why the next collectives are needed: `dot.3 needs x.1 as P('data')`. */
 void because_operand(Spmd *spmd, const Instr *instr, uint32_t operand, const Sharding *wanted);
 void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const Sharding *wanted);

@@ -106,12 +106,23 @@ const Shape *value_local_shape(Spmd *spmd, const Shape *global, const ValueShard
 /* --- local instructions
  * ------------------------------------------------------------------------------------------- */
 
+void drop_annotations(Spmd *spmd, Instr *local) {
+  instr_unset(local, ATTR_sharding);
+  const Attr *frontend = instr_attr(local, ATTR_frontend_attributes);
+  if (frontend == NULL) return;
+  KeyValues keys = frontend->keys, kept = {ARENA_ARRAY(spmd->arena, KeyValue, keys.n + 1), 0};
+  for (uint32_t i = 0; i < keys.n; i++)
+    if (!str_starts(keys.at[i].key, "xla.sdy.")) kept.at[kept.n++] = keys.at[i];
+  instr_unset(local, ATTR_frontend_attributes);
+  if (kept.n != 0)
+    instr_set_shared(spmd->module, local, (Attr){.id = ATTR_frontend_attributes, .keys = kept});
+}
+
 uint32_t add_local(Spmd *spmd, const Instr *instr, const Shape *shape, const uint32_t *operands, uint32_t n) {
   uint32_t at = comp_add_like(spmd->module, spmd->frame->comp, instr, operands, n);
   Instr *local = spmd_instr(spmd, at);
   local->shape = shape;
-  instr_unset(local, ATTR_sharding);
-  instr_unset(local, ATTR_frontend_attributes);
+  drop_annotations(spmd, local);
   for (uint32_t i = 0; i < spmd_instr(spmd, at)->n_attrs; i++) {
     Attr attr = spmd_instr(spmd, at)->attrs[i];
     if (attr_kind(attr.id) != ATTR_KIND_COMP) continue;

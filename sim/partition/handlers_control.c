@@ -87,8 +87,7 @@ static uint32_t add_control(Spmd *spmd, const Instr *instr, const Shape *shape, 
   uint32_t at = comp_add_like(spmd->module, spmd->frame->comp, instr, operands, n);
   Instr *local = spmd_instr(spmd, at);
   local->shape = shape;
-  instr_unset(local, ATTR_sharding);
-  instr_unset(local, ATTR_frontend_attributes);
+  drop_annotations(spmd, local);
   return at;
 }
 

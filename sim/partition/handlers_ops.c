@@ -44,6 +44,7 @@ Status handle_by_factors(Spmd *spmd, const Instr *instr, ShardedValue *result) {
     operands[i] = local.instr;
   }
   uint32_t at = add_local(spmd, instr, plan_local_shape(spmd, instr, &plan), operands, instr->operands.n);
+  instr_unset(spmd_instr(spmd, at), ATTR_operand_layout_constraints); /* of the global shapes */
   return plan_results(spmd, instr, &plan, at, NO_ID, result);
 }
 

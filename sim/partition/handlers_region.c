@@ -78,6 +78,44 @@ static Status leave_region(Spmd *spmd, const Instr *instr, ShardedValue *result)
   return value_reshard(spmd, &value, &wanted, result);
 }
 
+/* GSPMD's borders: the shape inside is the shard of the value outside, as its annotation cuts it. */
+static Status border_fits(Spmd *spmd, const Instr *instr, const Sharded *outside, const Shape *inside) {
+  const Shape *local = sharding_local_shape(spmd->scratch, outside->sharding, outside->global);
+  RETURN_IF(!shape_eq(local, inside),
+            diag_fail(spmd->diag, STATUS_INVALID, instr->place, "lower the program again with Shardy",
+                      "%.*s is manual over some axes only, which is not supported yet in this form",
+                      STR_ARG(instr->name)));
+  return STATUS_OK;
+}
+
+static Status enter_manual(Spmd *spmd, const Instr *instr, ShardedValue *result) {
+  Sharded outside = operand_value(spmd, instr, 0).at[0];
+  TRY(border_fits(spmd, instr, &outside, instr->shape));
+  ShardedValue value = value_new(spmd, 1);
+  const Sharding *everywhere = sharding_replicated(spmd->arena, spmd->mesh, instr->shape->rank, false);
+  value.at[0] = sharded(outside.instr, everywhere, instr->shape);
+  ValueSharding wanted = wanted_of(spmd, instr);
+  return value_reshard(spmd, &value, &wanted, result);
+}
+
+static Status leave_manual(Spmd *spmd, const Instr *instr, ShardedValue *result) {
+  Sharded inside = operand_value(spmd, instr, 0).at[0];
+  const HloSharding *written = instr_sharding(instr);
+  RETURN_IF(written == NULL, diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL,
+                                       "%.*s lacks its sharding", STR_ARG(instr->name)));
+  const Sharding *outside = NULL;
+  TRY(sharding_from_hlo(spmd->arena, written, spmd->mesh, instr->shape->rank, &outside, instr->place,
+                        spmd->diag));
+  ShardedValue value = value_new(spmd, 1);
+  const Sharding *everywhere = sharding_replicated(spmd->arena, spmd->mesh, inside.global->rank, false);
+  because_operand(spmd, instr, 0, everywhere);
+  TRY(reshard(spmd, inside, everywhere, &value.at[0]));
+  value.at[0] = sharded(value.at[0].instr, outside, instr->shape);
+  TRY(border_fits(spmd, instr, &value.at[0], inside.global));
+  ValueSharding wanted = wanted_of(spmd, instr);
+  return value_reshard(spmd, &value, &wanted, result);
+}
+
 /* --- custom calls
  * ------------------------------------------------------------------------------------------------- */
 
@@ -94,6 +132,8 @@ static const struct {
                     {"xla.sdy.FuncResultSharding", annotate},
                     {"xla.sdy.PropagationBarrier", annotate},
                     {"xla.sdy.ShardingGroup", annotate},
+                    {"SPMDFullToShardShape", enter_manual},
+                    {"SPMDShardToFullShape", leave_manual},
                     {"xla.sdy.GlobalToLocalShape", enter_region},
                     {"xla.sdy.LocalToGlobalShape", leave_region},
                     {"SPMDFullToShardShape", enter_region},

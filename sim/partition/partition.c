@@ -5,14 +5,30 @@
 
 #include "sim/partition/handlers.h"
 
+/* Dimensions of an array; placements count them in a byte. */
+enum { MOST_RANK = 128 };
+
 static ShardedValue copy_value(Spmd *spmd, const ShardedValue *value) {
   return (ShardedValue){arena_copy(spmd->scratch, value->at, value->n * sizeof *value->at), value->n};
+}
+
+/* Tokens and the like have no shards. */
+static bool only_arrays(const Shape *shape) {
+  if (!shape_is_tuple(shape)) return shape_is_array(shape) && shape->rank <= MOST_RANK;
+  for (uint32_t i = 0; i < shape->rank; i++)
+    if (!only_arrays(shape->parts[i])) return false;
+  return true;
 }
 
 static Status partition_instr(Spmd *spmd, const Instr *instr, const ShardedValue *params,
                               ShardedValue *value) {
   spmd->instr = instr;
   spmd->because = instr->name;
+  RETURN_IF(!only_arrays(instr->shape),
+            diag_fail(spmd->diag, STATUS_INVALID, instr->place,
+                      "a program that comes partitioned may have it",
+                      "%.*s, a value of %.*s, cannot be partitioned yet", STR_ARG(instr->name),
+                      STR_ARG(shape_text(spmd->scratch, instr->shape))));
   if (instr->op != OP_PARAMETER) return handler_of(instr)(spmd, instr, value);
   ValueSharding wanted = wanted_of(spmd, instr);
   *value = copy_value(spmd, &params[instr->parameter]);

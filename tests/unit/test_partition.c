@@ -232,3 +232,35 @@ Test(partition, programs_of_jax) {
 Test(partition, programs_that_need_more) {
   check_folder(TESTS_DIR "/cases/partition");
 }
+
+/* What the partitioner cannot do it refuses, with the place. */
+Test(partition, refuses_what_it_cannot) {
+  static const struct {
+    const char *body, *words;
+  } cases[] = {
+      {"  ROOT t = token[] after-all()\n", "cannot be partitioned yet"},
+      {"  t = token[] after-all()\n  ROOT x = (f32[4], token[]) infeed(t)\n", "cannot be partitioned yet"},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    Case c = {.arena = arena_new(), .diag = diag_new()};
+    Source *source = ARENA_NEW(c.arena, Source);
+    Str text =
+        str_printf(c.arena,
+                   "HloModule m, frontend_attributes={xla.sdy.meshes={mesh = #sdy.mesh<[\"a\"=2]>}}\n\n"
+                   "ENTRY main {\n%s}\n",
+                   cases[i].body);
+    *source = (Source){STR("refused"), text};
+    ShardOptions options = {0};
+    cr_assert_eq(hlo_read(source, &read_limits_default, &c.program, c.diag), STATUS_OK);
+    cr_assert_eq(module_flatten(c.program, &c.flat, c.diag), STATUS_OK);
+    cr_assert_eq(module_propagate(c.flat, &options, &c.shardings, c.diag), STATUS_OK);
+    cr_assert_eq(module_partition(c.flat, c.shardings, &c.partitioned, c.diag), STATUS_INVALID);
+    const char *said = str_terminated(c.arena, diag_error_text(c.diag));
+    cr_assert_neq(strstr(said, cases[i].words), NULL, "%s", said);
+    shardings_free(c.shardings);
+    module_free(c.flat);
+    module_free(c.program);
+    diag_free(c.diag);
+    arena_free(c.arena);
+  }
+}
