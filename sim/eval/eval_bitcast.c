@@ -1,14 +1,14 @@
-/* bitcast: the same memory under another shape. Where both shapes have as many elements, these follow each
- * other in the order of dimensions that the layouts say, and tiles (XLA's "tiled layout") are the same on
- * both sides. Where one has fewer, the bitcast drops or shows the padding of tiles: then each element is the
- * one at its place in memory, and padding is 0. */
+/* bitcast: the same memory under another shape and layout, so that what it does to the values depends on both
+ * layouts. Where the arrays have as many elements, tiles pad them alike and the order of dimensions alone
+ * says where an element lies. Where they have not, a bitcast drops padding or takes it for values: then
+ * elements are put where their tiles put them. Source: XLA's description of tiled layouts. */
 #include "sim/eval/evaluators.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* The steps of a logical array whose bytes lie as its layout says, tiles left out. */
-static void layout_steps(const Shape *shape, int64_t *steps) {
-  uint32_t bytes = dtype_bytes(shape->dtype);
+static void layout_steps(const Shape *shape, uint32_t bytes, int64_t *steps) {
   if (shape->layout == NULL || shape->layout->minor_to_major.n != shape->rank) {
     dense_steps(shape->dims, shape->rank, bytes, steps);
     return;
@@ -21,126 +21,153 @@ static void layout_steps(const Shape *shape, int64_t *steps) {
   }
 }
 
-static Tensor *bitcast_whole(const Tensor *x, const Shape *from, const Shape *to) {
-  Tensor *memory = tensor_new(from, true), *result = tensor_new(to, true);
-  Box box = box_dense(x->dims, x->rank, dtype_bytes(x->dtype));
-  layout_steps(from, box.to_step);
+/* From the order of dimensions of one layout to that of the other. */
+static Tensor *reordered(const Tensor *x, const Shape *from, const Shape *to) {
+  uint32_t bytes = dtype_bytes(x->dtype);
+  Tensor *memory = tensor_new_array(x->dtype, from->dims, from->rank, true);
+  Box box = box_dense(x->dims, x->rank, bytes);
+  layout_steps(from, bytes, box.to_step);
   box_copy(&box, memory->data, x->data);
-  box = box_dense(to->dims, to->rank, dtype_bytes(to->dtype));
-  layout_steps(to, box.from_step);
+  Tensor *result = tensor_new_array(x->dtype, to->dims, to->rank, true);
+  box = box_dense(to->dims, to->rank, bytes);
+  layout_steps(to, bytes, box.from_step);
   box_copy(&box, result->data, memory->data);
   tensor_release(memory);
   return result;
 }
 
-enum { MEMORY_MAX_RANK = 3 * EVAL_MAX_RANK };
+/* --- tiles --- */
 
-/* An element's index in the dimensions of memory, outermost first. */
+/* A dimension of the array as it lies in memory: a digit of the index of one logical dimension, which is
+ * index / below % size. NO_ID: a dimension of size 1 that a tile adds. */
 typedef struct {
-  uint32_t rank;
-  int64_t sizes[MEMORY_MAX_RANK], at[MEMORY_MAX_RANK];
-} MemoryPlace;
+  uint32_t of;
+  int64_t size, below;
+} Digit;
 
-/* The last dimensions become tiles (in their order) and places in a tile (behind them). A tile may have more
- * dimensions than there are: then outer ones of 1 are put before. */
-static bool apply_tile(MemoryPlace *place, Ints tile) {
-  MemoryPlace tiled = {0};
-  if (place->rank + 2 * tile.n > MEMORY_MAX_RANK) return false;
-  uint32_t missing = tile.n > place->rank ? tile.n - place->rank : 0, rank = place->rank + missing;
-  for (int inner = 0; inner < 2; inner++) {
-    for (uint32_t i = inner ? rank - tile.n : 0; i < rank; i++) {
-      int64_t size = i < missing ? 1 : place->sizes[i - missing],
-              at = i < missing ? 0 : place->at[i - missing];
-      int64_t step = i < rank - tile.n ? 1 : tile.at[i - (rank - tile.n)];
-      if (step < 1) return false;
-      tiled.sizes[tiled.rank] = inner ? step : (size + step - 1) / step;
-      tiled.at[tiled.rank++] = inner ? at % step : at / step;
-    }
+/* An array in memory: its digits from the major to the minor one. */
+typedef struct {
+  Digit at[4 * EVAL_MAX_RANK];
+  uint32_t n;
+} Placing;
+
+enum { MOST_TILE_DIMS = EVAL_MAX_RANK };
+
+/* Splits each of the last dimensions by the tile's: tiles in rows and columns, then what lies in a tile. */
+static bool apply_tile(Placing *placing, Ints tile) {
+  Digit inner[MOST_TILE_DIMS];
+  if (tile.n > MOST_TILE_DIMS || placing->n + 2 * tile.n > sizeof placing->at / sizeof *placing->at)
+    return false;
+  while (placing->n < tile.n) {
+    memmove(placing->at + 1, placing->at, placing->n * sizeof *placing->at);
+    placing->at[0] = (Digit){NO_ID, 1, 1};
+    placing->n++;
   }
-  *place = tiled;
+  for (uint32_t i = 0; i < tile.n; i++) {
+    Digit *outer = &placing->at[placing->n - tile.n + i];
+    int64_t size = tile.at[i];
+    if (size < 1) return false;
+    inner[i] = (Digit){outer->of, size, outer->below};
+    *outer = (Digit){outer->of, (outer->size + size - 1) / size, outer->below * size};
+  }
+  memcpy(placing->at + placing->n, inner, tile.n * sizeof *inner);
+  placing->n += tile.n;
   return true;
 }
 
-/* Where an element lies in memory, in elements, and how many the memory has; false for a layout that podsim
- * does not know. */
-static bool memory_place(const Shape *shape, const int64_t *index, int64_t *at, int64_t *size) {
+static bool place(const Shape *shape, Placing *placing) {
   const Layout *layout = shape->layout;
-  MemoryPlace place = {.rank = shape->rank};
-  if (layout == NULL || layout->minor_to_major.n != shape->rank) return false;
-  for (uint32_t i = 0; i < shape->rank; i++) {
-    int64_t d = layout->minor_to_major.at[shape->rank - 1 - i];
-    place.sizes[i] = shape->dims[d];
-    place.at[i] = index[d];
+  placing->n = 0;
+  bool has_order = layout != NULL && layout->minor_to_major.n == shape->rank;
+  for (uint32_t i = shape->rank; i-- > 0;) {
+    uint32_t d = has_order ? (uint32_t)layout->minor_to_major.at[i] : shape->rank - 1 - i;
+    placing->at[placing->n++] = (Digit){d, shape->dims[d], 1};
   }
-  for (uint32_t t = 0; t < layout->n_tiles; t++) {
-    if (!apply_tile(&place, layout->tiles[t])) return false;
-  }
-  *at = 0, *size = 1;
-  for (uint32_t i = 0; i < place.rank; i++) {
-    *at = *at * place.sizes[i] + place.at[i];
-    *size *= place.sizes[i];
+  for (uint32_t i = 0; layout != NULL && i < layout->n_tiles; i++) {
+    if (!apply_tile(placing, layout->tiles[i])) return false;
   }
   return true;
 }
 
-static void next_index(const Shape *shape, int64_t *index) {
-  for (uint32_t d = shape->rank; d-- > 0;) {
-    if (++index[d] < shape->dims[d]) return;
-    index[d] = 0;
+/* Where each index of each logical dimension lies: the element's place is the sum over the dimensions. Gives
+ * how many elements the memory holds, or -1 where that is beyond bounds. */
+static int64_t index_places(const Placing *placing, const Shape *shape, int64_t **places) {
+  int64_t step = 1;
+  for (uint32_t i = placing->n; i-- > 0;) {
+    Digit digit = placing->at[i];
+    for (int64_t at = 0; digit.of != NO_ID && at < shape->dims[digit.of]; at++)
+      places[digit.of][at] += at / digit.below % digit.size * step;
+    if (__builtin_mul_overflow(step, digit.size, &step)) return -1;
+  }
+  return step;
+}
+
+/* Copies elements between a dense array and its memory; bytes beyond the end of the memory are left. */
+static void move_tiled(const Shape *shape, int64_t **places, uint32_t bytes, Tensor *memory, Tensor *dense,
+                       bool into_memory) {
+  int64_t index[EVAL_MAX_RANK] = {0};
+  for (int64_t i = 0; i < shape_elements(shape); i++) {
+    int64_t at = 0;
+    for (uint32_t d = 0; d < shape->rank; d++) at += places[d][index[d]];
+    unsigned char *element = dense->data + i * bytes, *place = memory->data + at * bytes;
+    int64_t left = (int64_t)memory->bytes - at * bytes, n = left < bytes ? left : bytes;
+    if (n > 0) memcpy(into_memory ? place : element, into_memory ? element : place, (size_t)n);
+    for (uint32_t d = shape->rank; d-- > 0 && ++index[d] == shape->dims[d];) index[d] = 0;
   }
 }
 
-/* Element by element between an array and its memory; memory beyond its end is left out. */
-static bool move_memory(const Shape *shape, Tensor *array, Tensor *memory, bool into_memory) {
-  int64_t index[EVAL_MAX_RANK] = {0}, at, size;
+enum { MOST_MEMORY_BYTES = 1 << 30 };
+
+/* Moves a dense array to (a new) memory or back; false where the layout is not one podsim can place. */
+static bool through_memory(Arena *arena, const Shape *shape, Tensor *dense, Tensor **memory) {
+  Placing placing;
+  int64_t **places = ARENA_ARRAY(arena, int64_t *, shape->rank + 1);
+  for (uint32_t d = 0; d < shape->rank; d++) places[d] = ARENA_ARRAY(arena, int64_t, shape->dims[d] + 1);
+  if (!place(shape, &placing)) return false;
+  int64_t elements = index_places(&placing, shape, places);
   uint32_t bytes = dtype_bytes(shape->dtype);
-  for (int64_t i = 0; i < tensor_elements(array); i++, next_index(shape, index)) {
-    if (!memory_place(shape, index, &at, &size)) return false;
-    if (at >= memory->dims[0]) continue;
-    unsigned char *element = array->data + i * bytes, *place = memory->data + at * bytes;
-    memcpy(into_memory ? place : element, into_memory ? element : place, bytes);
+  if (elements < 0 || elements > MOST_MEMORY_BYTES / bytes) return false;
+  bool into_memory = *memory == NULL;
+  if (into_memory) {
+    *memory = tensor_new_array(shape->dtype, &elements, 1, true);
+    memset((*memory)->data, 0, (*memory)->bytes);
   }
+  move_tiled(shape, places, bytes, *memory, dense, into_memory);
   return true;
 }
 
-static Status bitcast_padding(const EvalContext *context, const Instr *instr, Tensor *x, const Shape *from,
-                              Tensor **result) {
-  const int64_t zeros[EVAL_MAX_RANK] = {0};
-  int64_t at, size;
-  if (!memory_place(from, zeros, &at, &size)) return eval_unsupported(context, instr, "this layout");
-  Tensor *memory = tensor_new_array(x->dtype, &size, 1, true), *out = tensor_new(instr->shape, true);
-  memset(memory->data, 0, memory->bytes);
-  memset(out->data, 0, out->bytes);
-  bool known = move_memory(from, x, memory, true) && move_memory(instr->shape, out, memory, false);
+/* Through the memory as tiles lay it out; what was padding is 0. */
+static Status through_tiles(const EvalContext *context, const Instr *instr, Tensor *x, const Shape *from,
+                            Tensor **result) {
+  Arena *arena = arena_new();
+  Tensor *memory = NULL, *made = tensor_new(instr->shape, true);
+  memset(made->data, 0, made->bytes);
+  bool placed =
+      through_memory(arena, from, x, &memory) && through_memory(arena, instr->shape, made, &memory);
   tensor_release(memory);
-  *result = known ? out : NULL;
-  if (known) return STATUS_OK;
-  tensor_release(out);
-  return eval_unsupported(context, instr, "this layout");
+  arena_free(arena);
+  *result = placed ? made : NULL;
+  if (placed) return STATUS_OK;
+  tensor_release(made);
+  return eval_unsupported(context, instr, "a bitcast between such layouts");
 }
 
-/* A lone value in a word of another width. */
-static Tensor *bitcast_scalar(const Tensor *x, DType dtype) {
-  Tensor *out = tensor_new_array(dtype, NULL, 0, true);
-  memset(out->data, 0, out->bytes);
-  memcpy(out->data, x->data, x->bytes < out->bytes ? x->bytes : out->bytes);
-  return out;
+static bool both_floats(DType a, DType b) {
+  return dtype_class(a) == DCLASS_FLOAT && dtype_class(b) == DCLASS_FLOAT;
 }
 
+/* A scheduled program may fold a convert between floats into it. */
 Status eval_bitcast(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                     Tensor **result) {
   Tensor *x = operands[0];
-  const Shape *to = instr->shape;
-  const Shape *from = comp_instr(context->module, context->comp, instr->operands.at[0])->shape;
-  if (from->dtype != x->dtype || from->rank != x->rank)
-    return eval_unsupported(context, instr, "a bitcast of a value of another type than its shape says");
-  if (dtype_bytes(to->dtype) != dtype_bytes(x->dtype)) {
-    if (x->rank != 0 || to->rank != 0)
-      return eval_unsupported(context, instr, "a bitcast that changes the width of elements");
-    *result = bitcast_scalar(x, to->dtype);
-    return STATUS_OK;
-  }
-  if (tensor_elements(x) != shape_elements(to)) return bitcast_padding(context, instr, x, from, result);
-  *result = bitcast_whole(x, from, to);
+  const Shape *to = instr->shape,
+              *from = comp_instr(context->module, context->comp, instr->operands.at[0])->shape;
+  bool same_width = dtype_bytes(to->dtype) == dtype_bytes(x->dtype);
+  bool converts = !same_width && both_floats(to->dtype, x->dtype) && module_is_scheduled(context->module);
+  if (tensor_elements(x) != shape_elements(to) || !(same_width || converts))
+    return through_tiles(context, instr, x, from, result);
+  Tensor *moved = reordered(x, from, to);
+  *result = converts ? tensor_converted(moved, to->dtype) : tensor_viewed(moved, to->dtype, to->dims, to->rank);
+  tensor_release(moved);
   return STATUS_OK;
 }

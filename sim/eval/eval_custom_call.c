@@ -41,6 +41,35 @@ static Status eval_zeros(const EvalContext *context, const Instr *instr, Tensor 
   return STATUS_OK;
 }
 
+/* The dimension along which the operands make up the result; the rank where there is none. */
+static uint32_t joined_dim(const Instr *instr, Tensor *const *operands) {
+  const Shape *shape = instr->shape;
+  for (uint32_t d = 0; d < shape->rank; d++) {
+    int64_t size = 0;
+    bool fits = true;
+    for (uint32_t i = 0; i < instr->operands.n && fits; i++) {
+      const Tensor *x = operands[i];
+      fits = x->rank == shape->rank && x->dtype == shape->dtype;
+      for (uint32_t e = 0; e < shape->rank && fits; e++) fits = e == d || x->dims[e] == shape->dims[e];
+      if (fits) size += x->dims[d];
+    }
+    if (fits && size == shape->dims[d]) return d;
+  }
+  return shape->rank;
+}
+
+/* A prefetch in slices: the slices, which lie one behind the other, as one array. */
+static Status eval_joined(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                          Tensor **result) {
+  uint32_t d = shape_is_array(instr->shape) ? joined_dim(instr, operands) : UINT32_MAX;
+  if (d >= instr->shape->rank) return eval_unsupported(context, instr, "slices that do not make up the result");
+  Attr attr = {.id = ATTR_dimensions, .ints = {(int64_t[]){d}, 1}};
+  Instr concatenate = *instr;
+  concatenate.attrs = &attr;
+  concatenate.n_attrs = 1;
+  return eval_concatenate(context, &concatenate, operands, result);
+}
+
 typedef struct {
   const char *text;
   Evaluator evaluator;

@@ -1,7 +1,6 @@
 /* The dispatch of ops to their evaluators, and when a result is left unknown. */
 #include "sim/eval/evaluators.h"
-
-#include <stdlib.h>
+#include "sim/eval/mixed_floats.h"
 
 /* Control flow, collectives and parameters have values, but the interpreter or a kernel makes them. */
 static Status eval_elsewhere(const EvalContext *context, const Instr *instr, Tensor *const *operands,
@@ -96,59 +95,12 @@ static Status check_ranks(const EvalContext *context, const Instr *instr, Tensor
   return within ? STATUS_OK : eval_unsupported(context, instr, "an array of more than 32 dimensions");
 }
 
-/* Ops whose operands and result may be of different types by their meaning. */
-static bool mixes_types(Opcode op) {
-  switch (op) {
-  case OP_CONVERT:
-  case OP_BITCAST:
-  case OP_BITCAST_CONVERT:
-  case OP_COMPLEX:
-  case OP_CONVOLUTION:
-  case OP_DOT:
-  case OP_FFT: return true;
-  default: return passes_on(op);
-  }
-}
-
-/* The float type that an op on floats works in: its result's, or (of a comparison) its widest operand's;
- * DTYPE_TUPLE where it has no floats. */
-static DType working_float(const Instr *instr, Tensor *const *operands) {
-  DType widest = DTYPE_TUPLE;
-  if (dtype_class(instr->shape->dtype) == DCLASS_FLOAT) return instr->shape->dtype;
-  for (uint32_t i = 0; i < instr->operands.n; i++) {
-    DType dtype = operands[i]->dtype;
-    bool wider = widest == DTYPE_TUPLE || dtype_bits(dtype) > dtype_bits(widest);
-    if (dtype_class(dtype) == DCLASS_FLOAT && wider) widest = dtype;
-  }
-  return widest;
-}
-
-/* Compilers mix floats of different widths in one op: those operands are converted first. */
-static Status eval_mixed(const EvalContext *context, const Instr *instr, Tensor *const *operands, DType dtype,
-                         Tensor **result) {
-  EvalContext alone = *context;
-  alone.given_up = NULL;
-  uint32_t n = instr->operands.n;
-  Tensor **converted = malloc((n + 1) * sizeof *converted);
-  for (uint32_t i = 0; i < n; i++) {
-    bool is_float = dtype_class(operands[i]->dtype) == DCLASS_FLOAT;
-    converted[i] = is_float ? tensor_converted(operands[i], dtype) : tensor_retain(operands[i]);
-  }
-  Status status = evaluators[instr->op](&alone, instr, converted, result);
-  for (uint32_t i = 0; i < n; i++) tensor_release(converted[i]);
-  free(converted);
-  return status;
-}
-
-static Status eval_known(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                         Tensor **result) {
-  bool one_type = mixes_types(instr->op) || shape_is_tuple(instr->shape);
-  DType dtype = one_type ? DTYPE_TUPLE : working_float(instr, operands);
-  for (uint32_t i = 0; i < instr->operands.n && dtype != DTYPE_TUPLE; i++) {
-    bool is_float = dtype_class(operands[i]->dtype) == DCLASS_FLOAT;
-    if (is_float && operands[i]->dtype != dtype) return eval_mixed(context, instr, operands, dtype, result);
-  }
-  return evaluators[instr->op](context, instr, operands, result);
+static Status evaluate(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                       Tensor **result) {
+  Evaluator evaluator = evaluators[instr->op];
+  if (!mixes_floats(context, instr, operands))
+    return evaluator(context, instr, operands, result);
+  return eval_mixed_floats(context, instr, operands, evaluator, result);
 }
 
 Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
@@ -156,7 +108,7 @@ Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *op
   if (evaluators[instr->op] == NULL) return eval_unsupported(context, instr, op_text(instr->op));
   TRY(check_ranks(context, instr, operands));
   if (passes_on(instr->op) || result_is_known(context, instr, operands))
-    return eval_known(context, instr, operands, result);
+    return evaluate(context, instr, operands, result);
   *result = tensor_new(instr->shape, false);
   return STATUS_OK;
 }

@@ -1,0 +1,117 @@
+/* Programs that the TPU compiler scheduled mix float types within an op: it folds converts into the ops beside
+ * them. Such an op computes in the widest of the float types that its operands, its result and its computation
+ * have, and is rounded once, to the type that is written. */
+#include "sim/eval/mixed_floats.h"
+
+#include <stdlib.h>
+
+/* Ops whose operands or results may differ in type by their own rules. */
+static bool types_are_free(Opcode op) {
+  switch (op) {
+  case OP_BITCAST:
+  case OP_BITCAST_CONVERT:
+  case OP_CONVERT:
+  case OP_CONVOLUTION:
+  case OP_CUSTOM_CALL:
+  case OP_DOT:
+  case OP_RAGGED_DOT:
+  case OP_SCALED_DOT:
+  case OP_SORT:
+  case OP_STOCHASTIC_CONVERT: return true;
+  default: return false;
+  }
+}
+
+static DType wider_float(DType a, DType b) {
+  if (a == b || dtype_class(b) != DCLASS_FLOAT) return a;
+  if (dtype_class(a) != DCLASS_FLOAT) return b;
+  if (dtype_bits(a) == dtype_bits(b)) return DTYPE_F32;
+  return dtype_bits(a) > dtype_bits(b) ? a : b;
+}
+
+/* Operands and results of ops that work on n arrays side by side: operand k belongs to result k mod n. */
+static uint32_t arrays_of(const Instr *instr) {
+  return shape_is_tuple(instr->shape) ? instr->shape->rank : 1;
+}
+
+static const Shape *result_shape(const Instr *instr, uint32_t i) {
+  return shape_is_tuple(instr->shape) ? instr->shape->parts[i] : instr->shape;
+}
+
+/* The type that array i is computed in; sets `mixed` where something is not of it. */
+static DType computed_dtype(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                            uint32_t i, bool *mixed) {
+  DType written = result_shape(instr, i)->dtype, widest = written;
+  uint32_t n = arrays_of(instr), comp = instr->op == OP_REDUCE ? instr_comp(instr, ATTR_to_apply) : NO_ID;
+  for (uint32_t k = i; k < instr->operands.n; k += n) widest = wider_float(widest, operands[k]->dtype);
+  if (comp != NO_ID && i < module_comp(context->module, comp)->params.n) {
+    uint32_t param = module_comp(context->module, comp)->params.at[i];
+    widest = wider_float(widest, comp_instr(context->module, comp, param)->shape->dtype);
+  }
+  for (uint32_t k = i; k < instr->operands.n; k += n)
+    *mixed = *mixed || (dtype_class(operands[k]->dtype) == DCLASS_FLOAT && operands[k]->dtype != widest);
+  *mixed = *mixed || (dtype_class(written) == DCLASS_FLOAT && written != widest);
+  return widest;
+}
+
+bool mixes_floats(const EvalContext *context, const Instr *instr, Tensor *const *operands) {
+  if (types_are_free(instr->op) || (shape_is_tuple(instr->shape) && instr->op != OP_REDUCE)) return false;
+  bool mixed = false;
+  for (uint32_t i = 0; i < arrays_of(instr); i++) computed_dtype(context, instr, operands, i, &mixed);
+  return mixed;
+}
+
+static Tensor *as_float(Tensor *tensor, DType dtype) {
+  return dtype_class(tensor->dtype) == DCLASS_FLOAT && dtype_class(dtype) == DCLASS_FLOAT
+             ? tensor_converted(tensor, dtype)
+             : tensor_retain(tensor);
+}
+
+/* The result in the types that are written; takes `wide`. */
+static Tensor *rounded(const Instr *instr, Tensor *wide) {
+  Tensor *result;
+  if (wide->dtype == DTYPE_TUPLE) {
+    Tensor **parts = calloc(wide->rank + 1, sizeof *parts);
+    for (uint32_t i = 0; i < wide->rank; i++)
+      parts[i] = as_float(wide->parts[i], result_shape(instr, i)->dtype);
+    result = tensor_tuple(parts, wide->rank);
+    free(parts);
+  } else {
+    result = as_float(wide, instr->shape->dtype);
+  }
+  tensor_release(wide);
+  return result;
+}
+
+/* The instruction with results of other types, which live in the arena. */
+static Instr with_dtypes(Arena *arena, const Instr *instr, const DType *dtypes) {
+  Instr wide = *instr;
+  uint32_t n = arrays_of(instr);
+  const Shape **parts = ARENA_ARRAY(arena, const Shape *, n + 1);
+  for (uint32_t i = 0; i < n; i++) {
+    const Shape *written = result_shape(instr, i);
+    bool is_float = dtype_class(written->dtype) == DCLASS_FLOAT;
+    parts[i] = is_float ? shape_with_dtype(arena, written, dtypes[i]) : written;
+  }
+  wide.shape = shape_is_tuple(instr->shape) ? shape_tuple(arena, parts, n) : parts[0];
+  return wide;
+}
+
+Status eval_mixed_floats(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                         Evaluator evaluator, Tensor **result) {
+  Arena *arena = arena_new();
+  uint32_t n = arrays_of(instr), n_operands = instr->operands.n;
+  DType *dtypes = ARENA_ARRAY(arena, DType, n + 1);
+  Tensor **wide = ARENA_ARRAY(arena, Tensor *, n_operands + 1);
+  bool mixed = false;
+  for (uint32_t i = 0; i < n; i++) dtypes[i] = computed_dtype(context, instr, operands, i, &mixed);
+  for (uint32_t k = 0; k < n_operands; k++) wide[k] = as_float(operands[k], dtypes[k % n]);
+  Instr lifted = with_dtypes(arena, instr, dtypes);
+  EvalContext apart = *context;
+  apart.given_up = NULL;
+  Status status = evaluator(&apart, &lifted, wide, result);
+  if (status == STATUS_OK) *result = rounded(instr, *result);
+  for (uint32_t k = 0; k < n_operands; k++) tensor_release(wide[k]);
+  arena_free(arena);
+  return status;
+}
