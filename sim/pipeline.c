@@ -98,6 +98,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   TRY(run_settings(pipeline->arena, pipeline->options, &run, diag));
   Values *values;
   TRY(values_new(pipeline->partitioned, pod->n_chips, pipeline->inputs, diag, &values));
+  values_set_excess_precision(values, pod->excess_precision);
   run.values = values_ops(values);
   pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
   RunResult result = {0};

@@ -14,7 +14,7 @@ enum { KNOWN_ELEMENTS = 256 };
 struct Values {
   const Partitioned *partitioned;
   uint32_t chips, partitions;
-  bool numbers;
+  bool numbers, excess_precision;
   Arena *arena;
   Tensor **params; /* parameter p on chip c: params[p * chips + c]; the one reference is ours */
   ValueOps ops;
@@ -44,6 +44,7 @@ static EvalContext context_of(const Values *values, uint32_t chip, uint32_t comp
                        .comp = comp,
                        .partition = chip % values->partitions,
                        .replica = chip / values->partitions,
+                       .excess_precision = values->excess_precision,
                        .known_limit = values->numbers ? 0 : KNOWN_ELEMENTS,
                        .diag = diag};
 }
@@ -79,6 +80,11 @@ static Status combine(void *self, uint32_t comp, DType dtype, void *into, const 
   Diag *own = diag_new();
   EvalContext context = context_of(values, 0, comp, own);
   return finish(values, own, eval_combine(&context, comp, dtype, into, from, n));
+}
+
+static Value *settled(void *self, Value *value, const Shape *shape) {
+  (void)self;
+  return tensor_settled(value, shape);
 }
 
 static Value *array(void *self, const Shape *shape, bool known) {
@@ -117,6 +123,7 @@ static const ValueOps table = {.retain = retain,
                                .release = release,
                                .parameter = parameter,
                                .evaluate = evaluate,
+                               .settled = settled,
                                .array = array,
                                .bytes = bytes,
                                .combine = combine,
@@ -126,6 +133,10 @@ static const ValueOps table = {.retain = retain,
 
 const ValueOps *values_ops(const Values *values) {
   return &values->ops;
+}
+
+void values_set_excess_precision(Values *values, bool excess_precision) {
+  values->excess_precision = excess_precision && module_is_scheduled(values->partitioned->module);
 }
 
 /* --- parameters --- */
@@ -226,14 +237,22 @@ static Tensor *stacked(Arena *arena, Tensor *const *locals, uint32_t chips) {
   return stack;
 }
 
-static Status collect(const Values *values, Arena *arena, Value *const *roots, uint32_t output,
-                      Tensor **whole) {
-  const Partitioned *partitioned = values->partitioned;
+/* The chips' parts of an output; given. */
+static Tensor **locals_of(const Values *values, Arena *arena, Value *const *roots, uint32_t output) {
+  const Comp *entry = module_entry(values->partitioned->module);
+  const Shape *shape = entry->instrs.at[entry->root].shape;
   Tensor **locals = ARENA_ARRAY(arena, Tensor *, values->chips);
   for (uint32_t c = 0; c < values->chips; c++) {
     Tensor *root = roots[c];
-    locals[c] = root->dtype == DTYPE_TUPLE ? root->parts[output] : root;
+    locals[c] = root->dtype == DTYPE_TUPLE ? tensor_settled(root->parts[output], shape->parts[output])
+                                           : tensor_settled(root, shape);
   }
+  return locals;
+}
+
+static Status collect(const Values *values, Arena *arena, Tensor *const *locals, uint32_t output,
+                      Tensor **whole) {
+  const Partitioned *partitioned = values->partitioned;
   RETURN_IF(locals[0]->dtype == DTYPE_TUPLE || locals[0]->rank > EVAL_MAX_RANK,
             diag_fail(values->diag, STATUS_INVALID, NOWHERE, NULL, "output %u is not an array", output));
   if (partitioned->outputs[output] == NULL) {
@@ -251,8 +270,11 @@ Status values_collect_outputs(const Values *values, Value *const *roots, Tensor 
   Arena *arena = arena_new();
   Status status = STATUS_OK;
   uint32_t n = values->partitioned->n_outputs, done = 0;
-  for (; done < n && status == STATUS_OK; done++)
-    status = collect(values, arena, roots, done, &outputs[done]);
+  for (; done < n && status == STATUS_OK; done++) {
+    Tensor **locals = locals_of(values, arena, roots, done);
+    status = collect(values, arena, locals, done, &outputs[done]);
+    for (uint32_t c = 0; c < values->chips; c++) tensor_release(locals[c]);
+  }
   if (status != STATUS_OK) {
     for (uint32_t i = 0; i + 1 < done; i++) tensor_release(outputs[i]);
   }

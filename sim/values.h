@@ -16,6 +16,9 @@ Status values_new(const Partitioned *partitioned, uint32_t chips, Tensor *const 
                   Values **values);
 void values_free(Values *values);
 
+/* Whether what only a compiler rounds keeps its bits (run.excess_precision); not, until this is called. */
+void values_set_excess_precision(Values *values, bool excess_precision);
+
 /* The table; it lives as long as `values`. Errors of evaluate() and combine() are in the Diag of
  * values_new(). */
 const ValueOps *values_ops(const Values *values);

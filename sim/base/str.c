@@ -24,6 +24,11 @@ bool str_starts(Str a, const char *prefix) {
   return a.n >= n && memcmp(a.at, prefix, n) == 0;
 }
 
+bool str_ends(Str a, const char *suffix) {
+  size_t n = strlen(suffix);
+  return a.n >= n && memcmp(a.at + (a.n - n), suffix, n) == 0;
+}
+
 int str_cmp(Str a, Str b) {
   size_t n = a.n < b.n ? a.n : b.n;
   int order = n == 0 ? 0 : memcmp(a.at, b.at, n);

@@ -21,6 +21,7 @@ Str str_of(const char *terminated);
 bool str_eq(Str a, Str b);
 bool str_is(Str a, const char *terminated);
 bool str_starts(Str a, const char *prefix);
+bool str_ends(Str a, const char *suffix);
 /* <0, 0 or >0, by bytes. */
 int str_cmp(Str a, Str b);
 /* Index of the first `c`, or a.n. */

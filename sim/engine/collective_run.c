@@ -96,7 +96,7 @@ struct Visit {
   CollectiveOp *op;
   uint32_t chip;
   uint64_t count;
-  Value **results;
+  Value **operands, **results;
   unsigned char **operand_bytes, **result_bytes;
   Launch **launches; /* by payload; NULL in a group of one */
   bool known;
@@ -110,6 +110,7 @@ static Visit *visit_new(Execution *execution, CollectiveOp *op, uint32_t chip) {
     visit = ARENA_NEW(arena, Visit);
     visit->execution = execution;
     visit->op = op;
+    visit->operands = ARENA_ARRAY(arena, Value *, op->n_results);
     visit->results = ARENA_ARRAY(arena, Value *, op->n_results);
     visit->operand_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
     visit->result_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
@@ -130,7 +131,8 @@ static void find_operand_bytes(Visit *visit, Value *const *operands) {
   for (uint32_t i = 0; i < visit->op->n_results; i++) {
     uint32_t operand = visit->op->instr->operands.at[i];
     const Shape *shape = comp_instr(visit->execution->module, visit->op->comp, operand)->shape;
-    visit->operand_bytes[i] = values->bytes(values->self, operands[i]);
+    visit->operands[i] = values->settled(values->self, operands[i], shape);
+    visit->operand_bytes[i] = values->bytes(values->self, visit->operands[i]);
     visit->known = visit->known && (visit->operand_bytes[i] != NULL || shape_elements(shape) == 0);
   }
 }
@@ -175,6 +177,12 @@ static void take_result(Visit *visit, uint32_t i) {
   launch_leave(visit->launches[i]);
 }
 
+static void release_operands(const Visit *visit) {
+  const ValueOps *values = values_of(visit->execution);
+  for (uint32_t i = 0; values != NULL && i < visit->op->n_results; i++)
+    values->release(values->self, visit->operands[i]);
+}
+
 static Value *joined_results(const Visit *visit) {
   const ValueOps *values = values_of(visit->execution);
   if (values == NULL) return NULL;
@@ -191,6 +199,7 @@ Status collective_run(Execution *execution, CollectiveOp *op, uint32_t chip, Val
   for (uint32_t i = 0; i < op->runs.n; i++) run_kernel(visit, i);
   make_results(visit);
   for (uint32_t i = 0; i < op->runs.n; i++) take_result(visit, i);
+  release_operands(visit);
   *result = joined_results(visit);
   visit->next_free = op->free_visits;
   op->free_visits = visit;

@@ -25,6 +25,8 @@ typedef struct {
    * that nobody else holds. */
   Status (*evaluate)(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
                      const bool *given_up, Value **result);
+  /* The value (given) with the very element types of the shape; one that has them may be the same. */
+  Value *(*settled)(void *self, Value *value, const Shape *shape);
   /* A new array for a collective's result. */
   Value *(*array)(void *self, const Shape *shape, bool known);
   /* Bytes of an array: to read, and (of one from array()) to write. */

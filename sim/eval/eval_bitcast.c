@@ -142,8 +142,7 @@ static Status through_tiles(const EvalContext *context, const Instr *instr, Tens
   Arena *arena = arena_new();
   Tensor *memory = NULL, *made = tensor_new(instr->shape, true);
   memset(made->data, 0, made->bytes);
-  bool placed =
-      through_memory(arena, from, x, &memory) && through_memory(arena, instr->shape, made, &memory);
+  bool placed = through_memory(arena, from, x, &memory) && through_memory(arena, instr->shape, made, &memory);
   tensor_release(memory);
   arena_free(arena);
   *result = placed ? made : NULL;
@@ -156,18 +155,43 @@ static bool both_floats(DType a, DType b) {
   return dtype_class(a) == DCLASS_FLOAT && dtype_class(b) == DCLASS_FLOAT;
 }
 
-/* A scheduled program may fold a convert between floats into it. */
+/* The same values in another order, converted where a scheduled program folds that into the bitcast. With
+ * excess precision floats stay as wide as they are. */
+static Tensor *same_values(const EvalContext *context, const Tensor *x, const Shape *from, const Shape *to) {
+  Tensor *moved = reordered(x, from, to);
+  bool widens = dtype_bytes(to->dtype) > dtype_bytes(x->dtype);
+  if (context->excess_precision && !widens) return moved;
+  Tensor *converted = tensor_converted(moved, to->dtype);
+  tensor_release(moved);
+  return converted;
+}
+
+/* The same bits as another type of the same width. */
+static Tensor *same_bits(const Tensor *x, const Shape *from, const Shape *to) {
+  Tensor *moved = reordered(x, from, to), *viewed = tensor_viewed(moved, to->dtype, to->dims, to->rank);
+  tensor_release(moved);
+  return viewed;
+}
+
 Status eval_bitcast(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                     Tensor **result) {
   Tensor *x = operands[0];
   const Shape *to = instr->shape,
               *from = comp_instr(context->module, context->comp, instr->operands.at[0])->shape;
-  bool same_width = dtype_bytes(to->dtype) == dtype_bytes(x->dtype);
-  bool converts = !same_width && both_floats(to->dtype, x->dtype) && module_is_scheduled(context->module);
-  if (tensor_elements(x) != shape_elements(to) || !(same_width || converts))
-    return through_tiles(context, instr, x, from, result);
-  Tensor *moved = reordered(x, from, to);
-  *result = converts ? tensor_converted(moved, to->dtype) : tensor_viewed(moved, to->dtype, to->dims, to->rank);
-  tensor_release(moved);
-  return STATUS_OK;
+  bool same_width = dtype_bytes(to->dtype) == dtype_bytes(from->dtype);
+  bool same_count = tensor_elements(x) == shape_elements(to);
+  bool converts = !same_width && both_floats(to->dtype, from->dtype) && module_is_scheduled(context->module);
+  if (same_count && (to->dtype == from->dtype || converts)) {
+    *result = same_values(context, x, from, to);
+    return STATUS_OK;
+  }
+  Tensor *settled = tensor_settled(x, from);
+  Status status = STATUS_OK;
+  if (same_count && same_width) {
+    *result = same_bits(settled, from, to);
+  } else {
+    status = through_tiles(context, instr, settled, from, result);
+  }
+  tensor_release(settled);
+  return status;
 }

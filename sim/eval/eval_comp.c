@@ -147,7 +147,6 @@ static Frame frame_of(const EvalContext *context, uint32_t comp, Tensor *const *
   Frame frame = {.context = *context, .params = operands, .n_params = n};
   frame.context.comp = comp;
   frame.context.given_up = NULL;
-  frame.context.known_limit = 0;
   frame.comp = module_comp(context->module, comp);
   frame.root = frame.comp->root;
   return frame;
@@ -242,6 +241,7 @@ Status comp_map_value(const EvalContext *context, uint32_t comp, uint32_t instr,
                       uint32_t n_operands, int64_t n, Tensor **result) {
   Frame frame = frame_of(context, comp, operands, n_operands);
   frame.root = instr;
+  frame.context.known_limit = 0;
   bool vectors = comp_is_elementwise(context->module, comp, 0);
   int64_t step = vectors ? MAP_BLOCK : 1;
   frame.lanes = vectors ? step : 0;

@@ -62,7 +62,8 @@ static uint32_t joined_dim(const Instr *instr, Tensor *const *operands) {
 static Status eval_joined(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                           Tensor **result) {
   uint32_t d = shape_is_array(instr->shape) ? joined_dim(instr, operands) : UINT32_MAX;
-  if (d >= instr->shape->rank) return eval_unsupported(context, instr, "slices that do not make up the result");
+  if (d >= instr->shape->rank)
+    return eval_unsupported(context, instr, "slices that do not make up the result");
   Attr attr = {.id = ATTR_dimensions, .ints = {(int64_t[]){d}, 1}};
   Instr concatenate = *instr;
   concatenate.attrs = &attr;

@@ -79,9 +79,20 @@ Tensor *tensor_converted(Tensor *tensor, DType dtype) {
   return converted;
 }
 
+/* A rounding that no line of the program asks for. */
+static bool is_excess(const EvalContext *context, const Instr *instr, const Tensor *x) {
+  DType to = instr->shape->dtype;
+  bool rounds = dtype_class(x->dtype) == DCLASS_FLOAT && dtype_class(to) == DCLASS_FLOAT &&
+                dtype_bits(to) < dtype_bits(x->dtype);
+  return context->excess_precision && rounds && !str_ends(instr->origin.op_name, "convert_element_type");
+}
+
 Status eval_convert(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                     Tensor **result) {
-  (void)context;
+  if (is_excess(context, instr, operands[0])) {
+    *result = tensor_retain(operands[0]);
+    return STATUS_OK;
+  }
   *result = tensor_converted(operands[0], instr->shape->dtype);
   return STATUS_OK;
 }

@@ -98,13 +98,24 @@ static Status check_ranks(const EvalContext *context, const Instr *instr, Tensor
 static Status evaluate(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                        Tensor **result) {
   Evaluator evaluator = evaluators[instr->op];
-  if (!mixes_floats(context, instr, operands))
-    return evaluator(context, instr, operands, result);
-  return eval_mixed_floats(context, instr, operands, evaluator, result);
+  if (mixes_floats(context, instr, operands))
+    return eval_mixed_floats(context, instr, operands, evaluator, result);
+  if (context->excess_precision && needs_settled(instr))
+    return eval_settled(context, instr, operands, evaluator, result);
+  return evaluator(context, instr, operands, result);
+}
+
+/* Without numbers an op that has no evaluator has a result that is not known. */
+static bool has_no_values(const EvalContext *context, const Instr *instr) {
+  return context->known_limit != 0 && (!can_evaluate(instr) || evaluators[instr->op] == eval_elsewhere);
 }
 
 Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
   *result = NULL;
+  if (has_no_values(context, instr)) {
+    *result = tensor_new(instr->shape, false);
+    return STATUS_OK;
+  }
   if (evaluators[instr->op] == NULL) return eval_unsupported(context, instr, op_text(instr->op));
   TRY(check_ranks(context, instr, operands));
   if (passes_on(instr->op) || result_is_known(context, instr, operands))

@@ -15,9 +15,11 @@ typedef struct {
   uint32_t comp;               /* of the instruction */
   uint32_t partition, replica; /* of the device */
   int64_t known_limit; /* results of more elements are left unknown; 0: no limit. For runs without numbers. */
-  const bool *given_up; /* operands that the caller drops after the op: an op may write its result into one
-                         * that nobody else holds. NULL: none. */
-  uint32_t depth;       /* of calls */
+  const bool *given_up;  /* operands that the caller drops after the op: an op may write its result into one
+                          * that nobody else holds. NULL: none. */
+  bool excess_precision; /* of a scheduled program: what the compiler alone rounds to a narrower float keeps
+                          * its bits, so that a tensor's float type may be wider than its instruction's */
+  uint32_t depth;        /* of calls */
   Diag *diag;
 } EvalContext;
 
@@ -32,6 +34,9 @@ bool can_evaluate(const Instr *instr);
 /* Computes one op. Where an operand is not known the result is not known either, unless the op does not
  * depend on it (shape only). parameter, control flow and collectives are not for this function. */
 Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result);
+
+/* The tensor (given) with the element types of `shape`: what excess precision left wider is rounded. */
+Tensor *tensor_settled(Tensor *tensor, const Shape *shape);
 
 /* Runs a whole small computation (a reduction's, a comparator's) on operands; result is its root. */
 Status eval_comp(const EvalContext *context, uint32_t comp, Tensor *const *operands, uint32_t n,

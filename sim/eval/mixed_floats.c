@@ -1,24 +1,38 @@
-/* Programs that the TPU compiler scheduled mix float types within an op: it folds converts into the ops beside
- * them. Such an op computes in the widest of the float types that its operands, its result and its computation
- * have, and is rounded once, to the type that is written. */
+/* Programs that the TPU compiler scheduled mix float types within an op: it folds converts into the ops
+ * beside them. Such an op computes in the widest of the float types that its operands, its result and its
+ * computation have, and is rounded once, to the type that is written.
+ *
+ * Most of these roundings are no wish of the program: the compiler gives the operands of f32 dots to the MXU
+ * as bf16. With excess precision they are left out, as XLA's xla_allow_excess_precision allows: a tensor may
+ * then have a wider float type than its instruction, until a collective, an output or an op that looks at the
+ * bits settles it. */
 #include "sim/eval/mixed_floats.h"
 
 #include <stdlib.h>
 
-/* Ops whose operands or results may differ in type by their own rules. */
-static bool types_are_free(Opcode op) {
-  switch (op) {
+/* Ops whose operands and results may differ in type by their own rules. */
+static bool types_are_free(const Instr *instr) {
+  switch (instr->op) {
   case OP_BITCAST:
   case OP_BITCAST_CONVERT:
   case OP_CONVERT:
-  case OP_CONVOLUTION:
   case OP_CUSTOM_CALL:
-  case OP_DOT:
   case OP_RAGGED_DOT:
   case OP_SCALED_DOT:
-  case OP_SORT:
   case OP_STOCHASTIC_CONVERT: return true;
-  default: return false;
+  case OP_REDUCE: return false;
+  default: return shape_is_tuple(instr->shape);
+  }
+}
+
+bool needs_settled(const Instr *instr) {
+  switch (instr->op) {
+  case OP_BITCAST:
+  case OP_CONVERT:
+  case OP_COPY_START:
+  case OP_OPT_BARRIER:
+  case OP_TUPLE: return false;
+  default: return types_are_free(instr);
   }
 }
 
@@ -55,7 +69,7 @@ static DType computed_dtype(const EvalContext *context, const Instr *instr, Tens
 }
 
 bool mixes_floats(const EvalContext *context, const Instr *instr, Tensor *const *operands) {
-  if (types_are_free(instr->op) || (shape_is_tuple(instr->shape) && instr->op != OP_REDUCE)) return false;
+  if (types_are_free(instr)) return false;
   bool mixed = false;
   for (uint32_t i = 0; i < arrays_of(instr); i++) computed_dtype(context, instr, operands, i, &mixed);
   return mixed;
@@ -67,18 +81,18 @@ static Tensor *as_float(Tensor *tensor, DType dtype) {
              : tensor_retain(tensor);
 }
 
-/* The result in the types that are written; takes `wide`. */
-static Tensor *rounded(const Instr *instr, Tensor *wide) {
-  Tensor *result;
-  if (wide->dtype == DTYPE_TUPLE) {
-    Tensor **parts = calloc(wide->rank + 1, sizeof *parts);
-    for (uint32_t i = 0; i < wide->rank; i++)
-      parts[i] = as_float(wide->parts[i], result_shape(instr, i)->dtype);
-    result = tensor_tuple(parts, wide->rank);
-    free(parts);
-  } else {
-    result = as_float(wide, instr->shape->dtype);
-  }
+Tensor *tensor_settled(Tensor *tensor, const Shape *shape) {
+  if (tensor->dtype != DTYPE_TUPLE) return as_float(tensor, shape->dtype);
+  Tensor **parts = calloc(tensor->rank + 1, sizeof *parts);
+  for (uint32_t i = 0; i < tensor->rank; i++) parts[i] = tensor_settled(tensor->parts[i], shape->parts[i]);
+  Tensor *settled = tensor_tuple(parts, tensor->rank);
+  free(parts);
+  return settled;
+}
+
+/* The same; takes the tensor. */
+static Tensor *rounded(const Shape *shape, Tensor *wide) {
+  Tensor *result = tensor_settled(wide, shape);
   tensor_release(wide);
   return result;
 }
@@ -110,8 +124,24 @@ Status eval_mixed_floats(const EvalContext *context, const Instr *instr, Tensor 
   EvalContext apart = *context;
   apart.given_up = NULL;
   Status status = evaluator(&apart, &lifted, wide, result);
-  if (status == STATUS_OK) *result = rounded(instr, *result);
+  if (status == STATUS_OK && !context->excess_precision) *result = rounded(instr->shape, *result);
   for (uint32_t k = 0; k < n_operands; k++) tensor_release(wide[k]);
   arena_free(arena);
+  return status;
+}
+
+Status eval_settled(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                    Evaluator evaluator, Tensor **result) {
+  uint32_t n = instr->operands.n;
+  Tensor **settled = calloc(n + 1, sizeof *settled);
+  for (uint32_t k = 0; k < n; k++) {
+    const Shape *shape = comp_instr(context->module, context->comp, instr->operands.at[k])->shape;
+    settled[k] = tensor_settled(operands[k], shape);
+  }
+  EvalContext apart = *context;
+  apart.given_up = NULL;
+  Status status = evaluator(&apart, instr, settled, result);
+  for (uint32_t k = 0; k < n; k++) tensor_release(settled[k]);
+  free(settled);
   return status;
 }
