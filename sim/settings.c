@@ -84,6 +84,12 @@ static const Instr *first_without_numbers(const Module *module) {
   return NULL;
 }
 
+/* What an instruction is called where its values are missed. */
+static Str what_is_missing(Arena *arena, const Instr *instr) {
+  if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
+  return str_printf(arena, "custom call to '%.*s'", STR_ARG(instr_custom_call_target(instr)));
+}
+
 Status decide_numbers(Pipeline *pipeline, Diag *diag) {
   Str wish = str_of(pipeline->options->numbers);
   const Pod *pod = &pipeline->config->pod;
@@ -91,13 +97,15 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
   pipeline->numbers = !str_is(wish, "off");
   if (unknown != NULL && str_is(wish, "on")) {
     return diag_fail(diag, STATUS_INVALID, unknown->place, "--numbers off simulates its time",
-                     "podsim cannot compute the values of %s", op_text(unknown->op));
+                     "podsim cannot compute the values of %.*s: %.*s", STR_ARG(unknown->name),
+                     STR_ARG(what_is_missing(pipeline->arena, unknown)));
   }
   if (!str_is(wish, "auto")) return STATUS_OK;
   double work = (double)pipeline->schedule->flops * pod->n_chips;
   if (unknown != NULL) {
-    diag_note(diag, unknown->place, "only the time is simulated: podsim cannot compute the values of %s",
-              op_text(unknown->op));
+    diag_note(diag, unknown->place,
+              "only the time is simulated: podsim cannot compute the values of %.*s: %.*s",
+              STR_ARG(unknown->name), STR_ARG(what_is_missing(pipeline->arena, unknown)));
     pipeline->numbers = false;
   } else if (work > (double)pod->numbers_limit) {
     diag_note(diag, NOWHERE,

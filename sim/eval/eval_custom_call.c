@@ -35,7 +35,8 @@ static void fill_zeros(Tensor *value) {
 /* Memory that the program fills later. */
 static Status eval_zeros(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                          Tensor **result) {
-  (void)context, (void)operands;
+  (void)operands;
+  if (!shape_is_array(instr->shape)) return eval_unsupported(context, instr, "a tuple of buffers");
   *result = tensor_new(instr->shape, true);
   fill_zeros(*result);
   return STATUS_OK;

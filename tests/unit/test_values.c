@@ -13,12 +13,14 @@ static Values *values;
 
 /* On a mesh x=2, y=2: p is sharded along x, q along both of its dimensions, k is not known to be sharded. */
 static const char text[] =
-    "HloModule m, num_partitions=4\n"
+    "HloModule m, is_scheduled=true, num_partitions=4\n"
     "f { a = f32[1,2] parameter(0)\n b = f32[1,2] parameter(1)\n ROOT c = f32[1,2] add(a, b) }\n"
     "ENTRY main {\n p = f32[1,2] parameter(0)\n q = f32[1,1] parameter(1)\n"
     " k = s32[] parameter(2)\n d = u32[] partition-id()\n two = s32[] constant(2)\n"
     " n = s32[] add(two, two)\n fused = f32[1,2] fusion(p, p), kind=kLoop, calls=f\n"
     " odd = f32[1,2] custom-call(p), custom_call_target=\"nobody_knows\"\n"
+    " narrow = bf16[1,2] convert(p)\n back = f32[1,2] convert(narrow)\n"
+    " asked = bf16[1,2] convert(p), metadata={op_name=\"jit(f)/convert_element_type\"}\n"
     " ROOT r = (f32[1,2], f32[1,1], s32[]) tuple(p, q, k)\n}\n";
 
 static const Sharding *sharding_of(const char *spec, const Mesh *mesh, uint32_t rank) {
@@ -139,6 +141,41 @@ Test(values, ops_know_their_chip_and_fusions_run) {
   ops->release(ops->self, id);
   ops->release(ops->self, fused);
   ops->release(ops->self, p);
+}
+
+/* 257 takes nine bits; bf16 has eight. */
+static float rounded_and_back(const char *convert, bool excess_precision) {
+  values_set_excess_precision(values, excess_precision);
+  const ValueOps *ops = values_ops(values);
+  Tensor *p = tensor_new(named("p")->shape, true);
+  for (int64_t i = 0; i < 2; i++) tensor_set_double(p, i, 257);
+  Value *narrow, *back, *settled;
+  cr_assert_eq(evaluate(convert, 0, (Value *[]){p}, &narrow), STATUS_OK);
+  cr_assert_eq(evaluate("back", 0, &narrow, &back), STATUS_OK);
+  settled = ops->settled(ops->self, narrow, named(convert)->shape);
+  cr_assert_eq(((const Tensor *)settled)->dtype, DTYPE_BF16);
+  cr_assert_eq(tensor_double_at(settled, 0), 256);
+  float value = ((const float *)ops->bytes(ops->self, back))[1];
+  Value *all[] = {p, narrow, back, settled};
+  for (int i = 0; i < 4; i++) ops->release(ops->self, all[i]);
+  return value;
+}
+
+Test(values, excess_precision_leaves_out_what_only_a_compiler_rounds) {
+  start(true);
+  cr_assert_eq(rounded_and_back("narrow", false), 256);
+  cr_assert_eq(rounded_and_back("narrow", true), 257);
+  cr_assert_eq(rounded_and_back("asked", true), 256);
+}
+
+Test(values, what_nobody_can_compute_is_unknown_without_numbers) {
+  start(false);
+  const ValueOps *ops = values_ops(values);
+  Value *p = ops->parameter(ops->self, 0, 0), *odd;
+  cr_assert_eq(evaluate("odd", 0, &p, &odd), STATUS_OK);
+  cr_assert_null(ops->bytes(ops->self, odd));
+  ops->release(ops->self, p);
+  ops->release(ops->self, odd);
 }
 
 Test(values, without_numbers_only_small_constants_are_known) {
