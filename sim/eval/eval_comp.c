@@ -230,7 +230,11 @@ static Status map_block(Frame *frame, Tensor *const *operands, int64_t first, in
   if (status == STATUS_OK && !tensor_all_known(some))
     status = diag_fail(frame->context.diag, STATUS_INVALID, frame->comp->place, NULL,
                        "a value of %.*s is not known", STR_ARG(frame->comp->name));
-  if (status == STATUS_OK) gather_result(all, some, first);
+  if (status == STATUS_OK) {
+    Tensor *settled = tensor_settled(some, frame->comp->instrs.at[frame->root].shape);
+    gather_result(all, settled, first);
+    tensor_release(settled);
+  }
   tensor_release(some);
   for (uint32_t i = 0; i < frame->n_params; i++) tensor_release(windows[i]);
   free(windows);
@@ -242,6 +246,7 @@ Status comp_map_value(const EvalContext *context, uint32_t comp, uint32_t instr,
   Frame frame = frame_of(context, comp, operands, n_operands);
   frame.root = instr;
   frame.context.known_limit = 0;
+  frame.context.excess_precision = false;
   bool vectors = comp_is_elementwise(context->module, comp, 0);
   int64_t step = vectors ? MAP_BLOCK : 1;
   frame.lanes = vectors ? step : 0;

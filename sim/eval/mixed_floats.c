@@ -17,8 +17,10 @@ static bool types_are_free(const Instr *instr) {
   case OP_BITCAST_CONVERT:
   case OP_CONVERT:
   case OP_CUSTOM_CALL:
+  case OP_MAP:
   case OP_RAGGED_DOT:
   case OP_SCALED_DOT:
+  case OP_SELECT_AND_SCATTER:
   case OP_STOCHASTIC_CONVERT: return true;
   case OP_REDUCE: return false;
   default: return shape_is_tuple(instr->shape);
@@ -52,20 +54,28 @@ static const Shape *result_shape(const Instr *instr, uint32_t i) {
   return shape_is_tuple(instr->shape) ? instr->shape->parts[i] : instr->shape;
 }
 
+/* The float type that the computation of a reduction has for array i; else `dtype`. A plain one (add,
+ * maximum) takes any. */
+static DType region_dtype(const EvalContext *context, const Instr *instr, uint32_t i, DType dtype) {
+  uint32_t comp = instr_comp(instr, ATTR_to_apply);
+  if (comp == NO_ID || i >= module_comp(context->module, comp)->params.n) return dtype;
+  uint32_t param = module_comp(context->module, comp)->params.at[i];
+  DType own = comp_instr(context->module, comp, param)->shape->dtype, widest = wider_float(dtype, own);
+  if (plain_reduction(context->module, comp, widest) != OP_COUNT) return widest;
+  return dtype_class(own) == DCLASS_FLOAT ? own : dtype;
+}
+
 /* The type that array i is computed in; sets `mixed` where something is not of it. */
 static DType computed_dtype(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                             uint32_t i, bool *mixed) {
-  DType written = result_shape(instr, i)->dtype, widest = written;
-  uint32_t n = arrays_of(instr), comp = instr->op == OP_REDUCE ? instr_comp(instr, ATTR_to_apply) : NO_ID;
-  for (uint32_t k = i; k < instr->operands.n; k += n) widest = wider_float(widest, operands[k]->dtype);
-  if (comp != NO_ID && i < module_comp(context->module, comp)->params.n) {
-    uint32_t param = module_comp(context->module, comp)->params.at[i];
-    widest = wider_float(widest, comp_instr(context->module, comp, param)->shape->dtype);
-  }
+  DType written = result_shape(instr, i)->dtype, computed = written;
+  uint32_t n = arrays_of(instr);
+  for (uint32_t k = i; k < instr->operands.n; k += n) computed = wider_float(computed, operands[k]->dtype);
+  computed = region_dtype(context, instr, i, computed);
   for (uint32_t k = i; k < instr->operands.n; k += n)
-    *mixed = *mixed || (dtype_class(operands[k]->dtype) == DCLASS_FLOAT && operands[k]->dtype != widest);
-  *mixed = *mixed || (dtype_class(written) == DCLASS_FLOAT && written != widest);
-  return widest;
+    *mixed = *mixed || (dtype_class(operands[k]->dtype) == DCLASS_FLOAT && operands[k]->dtype != computed);
+  *mixed = *mixed || (dtype_class(written) == DCLASS_FLOAT && written != computed);
+  return computed;
 }
 
 bool mixes_floats(const EvalContext *context, const Instr *instr, Tensor *const *operands) {
