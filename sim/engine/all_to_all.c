@@ -88,9 +88,9 @@ static void sort_for_next(Kernel *kernel, const Phase *phase) {
                   (Slice){from.buffer, from.at + (i * next + j) * inner, inner});
 }
 
-static void run_piece(Kernel *kernel, void *piece_number) {
+static void run_piece(Kernel *kernel, uint32_t piece) {
   const CollectivePlan *plan = kernel_plan(kernel);
-  uint32_t piece = (uint32_t)(uintptr_t)piece_number, semaphores = piece * (plan->stages + 1);
+  uint32_t semaphores = piece * (plan->stages + 1);
   for (uint32_t i = 0; i < plan->stages; i++) {
     Phase phase = {.plan = plan, .piece = piece, .phase = i, .axis = plan->pieces.at[piece].order[i]};
     phase.line = ring_along(kernel, phase.axis);
@@ -105,8 +105,8 @@ static void run_piece(Kernel *kernel, void *piece_number) {
 void all_to_all_kernel(Kernel *kernel) {
   const CollectivePlan *plan = kernel_plan(kernel);
   for (uint32_t piece = 1; piece < plan->pieces.n; piece++)
-    kernel_fork(kernel, run_piece, (void *)(uintptr_t)piece, plan->done_semaphore);
-  run_piece(kernel, NULL);
+    kernel_fork(kernel, run_piece, piece, plan->done_semaphore);
+  run_piece(kernel, 0);
   for (uint32_t piece = 1; piece < plan->pieces.n; piece++)
     kernel_wait(kernel, plan->done_semaphore, 1, kernel_member(kernel), "its other pieces");
 }

@@ -62,8 +62,8 @@ static uint32_t parent_of(Kernel *kernel, const Stream *stream, uint32_t axis) {
   return from_above ? line.next : line.previous;
 }
 
-static void run_stream(Kernel *kernel, void *number) {
-  Stream stream = {kernel_plan(kernel), (uint32_t)(uintptr_t)number, kernel_member(kernel)};
+static void run_stream(Kernel *kernel, uint32_t number) {
+  Stream stream = {kernel_plan(kernel), number, kernel_member(kernel)};
   int64_t incoming = incoming_axis(&stream);
   uint32_t axes = stream.plan->group->n_axes, first_axis = incoming < 0 ? 0 : (uint32_t)incoming;
   uint32_t parent = incoming < 0 ? NO_MEMBER : parent_of(kernel, &stream, first_axis);
@@ -80,8 +80,8 @@ static void run_stream(Kernel *kernel, void *number) {
 void broadcast_kernel(Kernel *kernel) {
   const CollectivePlan *plan = kernel_plan(kernel);
   for (uint32_t stream = 1; stream < plan->streams; stream++)
-    kernel_fork(kernel, run_stream, (void *)(uintptr_t)stream, plan->done_semaphore);
-  run_stream(kernel, NULL);
+    kernel_fork(kernel, run_stream, stream, plan->done_semaphore);
+  run_stream(kernel, 0);
   for (uint32_t stream = 1; stream < plan->streams; stream++)
     kernel_wait(kernel, plan->done_semaphore, 1, kernel_member(kernel), "its other half");
 }

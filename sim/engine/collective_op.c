@@ -102,6 +102,9 @@ static PayloadRun *run_for(Execution *execution, CollectiveOp *op, DType dtype, 
   return &op->runs.at[op->runs.n - 1];
 }
 
+/* Of a payload: plans multiply by the members, twice. */
+static const int64_t MOST_ELEMENTS = INT64_C(1) << 34;
+
 /* How operands and results are cut: the dimension that the members share, -1 where each has the whole. */
 static void cut_dimensions(const CollectiveOp *op, int64_t *in, int64_t *out) {
   Ints dimensions = instr_ints(op->instr, ATTR_dimensions);
@@ -136,6 +139,10 @@ static Status find_payloads(Execution *execution, CollectiveOp *op) {
     op->payload_bytes += larger;
   }
   RETURN_IF(array_of_member && op->runs.n > 1, misshaped(execution, op));
+  for (uint32_t i = 0; i < op->runs.n; i++)
+    RETURN_IF(op->runs.at[i].in.elements > MOST_ELEMENTS,
+              diag_fail(execution->diag, STATUS_INVALID, op->instr->place, NULL,
+                        "%.*s: its operands are too large", STR_ARG(op->instr->name)));
   return STATUS_OK;
 }
 

@@ -52,5 +52,5 @@ void kernel_take_credit(Kernel *kernel, uint32_t receiver, uint32_t semaphore);
 void kernel_copy(Kernel *kernel, Slice to, Slice from);
 void kernel_combine(Kernel *kernel, Slice into, Slice from);
 
-/* Runs `body` beside the caller on this member; `done` is signalled when it has ended. */
-void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, void *argument), void *argument, uint32_t done);
+/* Runs `body` beside the caller on this member, told `which` it is; `done` is signalled when it has ended. */
+void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, uint32_t which), uint32_t which, uint32_t done);

@@ -354,9 +354,8 @@ void kernel_combine(Kernel *kernel, Slice into, Slice from) {
 
 struct Fork {
   Kernel *kernel;
-  void (*body)(Kernel *kernel, void *argument);
-  void *argument;
-  uint32_t done;
+  void (*body)(Kernel *kernel, uint32_t which);
+  uint32_t which, done;
   Fork *next_free;
 };
 
@@ -365,12 +364,12 @@ static void run_fork(void *argument) {
   Launch *launch = fork.kernel->launch;
   own->next_free = launch->machine->free_forks;
   launch->machine->free_forks = own;
-  fork.body(fork.kernel, fork.argument);
+  fork.body(fork.kernel, fork.which);
   kernel_signal(fork.kernel, fork.kernel->member, fork.done, 1);
   pending_ended(launch);
 }
 
-void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, void *argument), void *argument,
+void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, uint32_t which), uint32_t which,
                  uint32_t done) {
   Machine *machine = kernel->launch->machine;
   Fork *fork = machine->free_forks;
@@ -378,7 +377,7 @@ void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, void *argument), v
     fork = ARENA_NEW(machine->arena, Fork);
   else
     machine->free_forks = fork->next_free;
-  *fork = (Fork){kernel, body, argument, done, NULL};
+  *fork = (Fork){kernel, body, which, done, NULL};
   kernel->launch->pending++;
   actors_spawn(machine->actors, run_fork, fork);
 }

@@ -59,9 +59,8 @@ static void run_item(Kernel *kernel, const CollectivePlan *plan, const PlanItem 
   if (item->stage + 1 < plan->stages) kernel_signal(kernel, member, stage, 1);
 }
 
-static void run_axis(Kernel *kernel, void *axis_number) {
+static void run_axis(Kernel *kernel, uint32_t axis) {
   const CollectivePlan *plan = kernel_plan(kernel);
-  uint32_t axis = (uint32_t)(uintptr_t)axis_number;
   for (uint32_t i = 0; i < plan->items[axis].n; i++) run_item(kernel, plan, &plan->items[axis].at[i]);
 }
 
@@ -69,8 +68,8 @@ void run_rings(Kernel *kernel) {
   const CollectivePlan *plan = kernel_plan(kernel);
   open_ports(kernel);
   for (uint32_t axis = 1; axis < plan->group->n_axes; axis++)
-    kernel_fork(kernel, run_axis, (void *)(uintptr_t)axis, plan->done_semaphore);
-  run_axis(kernel, NULL);
+    kernel_fork(kernel, run_axis, axis, plan->done_semaphore);
+  run_axis(kernel, 0);
   for (uint32_t axis = 1; axis < plan->group->n_axes; axis++)
     kernel_wait(kernel, plan->done_semaphore, 1, kernel_member(kernel), "its other axes");
   close_ports(kernel);

@@ -103,21 +103,28 @@ static double piece_ratio(const GroupLayout *group, uint32_t part) {
   return ratio < 1.0 / 32 ? 1.0 / 32 : ratio > 1 ? 1 : ratio;
 }
 
-static void add_pieces(Arena *arena, CollectivePlan *plan, uint32_t parts, uint32_t pieces) {
+/* Cuts elements [at, end), a part, into pieces. */
+static void add_part(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end,
+                     uint32_t pieces) {
+  double ratio = pieces == 1 ? 1 : piece_ratio(plan->group, part), sizes = 0, size = (double)(end - at);
+  for (uint32_t i = 0; i < pieces; i++) sizes += pow(ratio, i);
+  for (uint32_t i = 0; i + 1 < pieces; i++) {
+    int64_t next = at + llround(size * pow(ratio, i) / sizes);
+    plan_add_piece(arena, plan, part, at, next < end ? next : end);
+    at = next < end ? next : end;
+  }
+  plan_add_piece(arena, plan, part, at, end);
+}
+
+static void add_parts(Arena *arena, CollectivePlan *plan, uint32_t parts, uint32_t pieces) {
   double shares[POD_AXES] = {1}, share = 0;
   int64_t at = 0;
   if (parts > 1) part_shares(plan->group, shares);
   for (uint32_t part = 0; part < parts; part++) {
-    double ratio = pieces > 1 ? piece_ratio(plan->group, part) : 1, size = 1, sizes = 0, start = share;
-    for (uint32_t i = 0; i < pieces; i++) sizes += pow(ratio, i);
-    for (uint32_t i = 0; i < pieces; i++, size *= ratio) {
-      share += shares[part] * size / sizes;
-      if (i + 1 == pieces) share = start + shares[part];
-      int64_t end =
-          part + 1 == parts && i + 1 == pieces ? plan->elements : llround(share * (double)plan->elements);
-      plan_add_piece(arena, plan, part, at, end);
-      if (end > at) at = end;
-    }
+    share += shares[part];
+    int64_t end = part + 1 == parts ? plan->elements : llround(share * (double)plan->elements);
+    add_part(arena, plan, part, at, end, pieces);
+    at = end;
   }
 }
 
@@ -237,7 +244,7 @@ CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, Cost co
                            uint32_t pieces) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_RINGS);
   bool both = plan->kind == COLLECTIVE_ALL_REDUCE;
-  add_pieces(arena, plan, parts, pieces);
+  add_parts(arena, plan, parts, pieces);
   list_scatter_items(arena, plan, cost);
   if (plan->kind != COLLECTIVE_REDUCE_SCATTER) mirror_items(arena, plan, both);
   plan->stages = plan->group->n_axes * (both ? 2 : 1);
@@ -249,7 +256,6 @@ CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, Cost co
   return plan;
 }
 
-/* All-reduce of values too small to be cut: latency once along each axis, instead of twice. */
 CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, Cost cost) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_WHOLE);
   plan->buffers[PLAN_WORK] = plan->elements;

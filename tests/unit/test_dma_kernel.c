@@ -172,14 +172,14 @@ Test(dma_kernel, credits_keep_a_buffer_from_being_overwritten) {
 
 /* ---- forks, and misuse */
 
-static void signal_done(Kernel *kernel, void *argument) {
-  (void)argument;
+static void signal_done(Kernel *kernel, uint32_t which) {
+  cr_expect_eq(which, 7);
   sleep_until_ps(date_ps() + HOP_PS);
   kernel_signal(kernel, (kernel_member(kernel) + 1) % MEMBERS, 1, 1);
 }
 
 static void fork_and_join(Kernel *kernel) {
-  kernel_fork(kernel, signal_done, NULL, 0);
+  kernel_fork(kernel, signal_done, 7, 0);
   kernel_wait(kernel, 1, 1, NO_MEMBER, "its neighbour");
   kernel_wait(kernel, 0, 1, kernel_member(kernel), "its fork");
 }
