@@ -6,8 +6,8 @@
  * once, and of what is sliced or updated in place only the part.
  *
  * A kernel with a product runs in steps, a window of operands and results each: while one is computed, the
- * next is loaded and the last stored. So the first load and the last store stand alone, and a step and the
- * kernel's start cost something too. */
+ * next is loaded and the last rounded and stored. So the first load and the last store stand alone, and a
+ * step and the kernel's start cost something too. */
 #include "models/demand.h"
 #include "models/cost.h"
 #include "models/mxu_model.h"
@@ -92,22 +92,20 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
   }
 }
 
-static double product_cycles(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Matmul product = matmul_of(module, comp, instr);
   double cycles = mxu_cycles(pod, product, mxu_passes(module, comp, instr));
   bool narrow = shape_is_array(instr->shape) && dtype_bits(instr->shape->dtype) < 32;
-  return narrow ? fmax(cycles, mxu_rounding_cycles(pod, product)) : cycles;
+  double multiplications = product.batch * product.parts * product.m * product.n * product.k;
+  return (Demand){.mxu_ps = demand_cycles_ps(pod, cycles),
+                  .rounding_ps = narrow ? demand_cycles_ps(pod, mxu_rounding_cycles(pod, product)) : 0,
+                  .flops = whole(2 * multiplications)};
 }
 
 Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Demand demand = {0};
   if (asks_nothing(module, comp, instr)) return demand;
-  if (op_cost(instr->op) == COST_MXU) {
-    Matmul product = matmul_of(module, comp, instr);
-    demand.mxu_ps = demand_cycles_ps(pod, product_cycles(pod, module, comp, instr));
-    demand.flops = whole(2 * product.batch * product.m * product.n * product.k);
-    return demand;
-  }
+  if (op_cost(instr->op) == COST_MXU) return product_demand(pod, module, comp, instr);
   VectorWork work = vector_work(pod, module, comp, instr);
   demand.vpu_ps = whole(work.operations / vpu_operations_per_second(pod) * 1e12);
   demand.flops = whole(work.flops);
@@ -134,6 +132,7 @@ Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Inst
 Demand demand_add(Demand a, Demand b) {
   return (Demand){.mxu_ps = sum_of(a.mxu_ps, b.mxu_ps),
                   .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
+                  .rounding_ps = sum_of(a.rounding_ps, b.rounding_ps),
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
                   .load_bytes = sum_of(a.load_bytes, b.load_bytes),
@@ -166,10 +165,10 @@ static int64_t edges_ps(const Pod *pod, Demand demand, double window_Bps) {
 
 static Part product_time(const Pod *pod, Demand demand) {
   double window_Bps = pod->hbm_bw_Bps * pod->hbm_window_efficiency;
+  double moved = (double)demand.load_bytes + (double)demand.store_bytes;
   const Part parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
                         {demand.vpu_ps, BOUND_COMPUTE},
-                        {ps_of((double)demand.load_bytes, window_Bps), BOUND_HBM},
-                        {ps_of((double)demand.store_bytes, window_Bps), BOUND_HBM}};
+                        {sum_of(ps_of(moved, window_Bps), demand.rounding_ps), BOUND_HBM}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   time.ps = sum_of(time.ps, edges_ps(pod, demand, window_Bps));
   return time;

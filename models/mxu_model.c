@@ -7,6 +7,8 @@
  * that is held; the better is taken. Sums come out as f32; results of a narrower type are rounded on the way
  * out, chip.mxu_round_cycles a register, which sets the pace where k is short.
  *
+ * A convolution runs as a product for each tap of its window, with the kernel held.
+ *
  * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 runs
  * at twice the rate (cloud.google.com/tpu/docs/v5e). Wider integers, f64 and complex products are made of
  * these parts. */
@@ -27,6 +29,9 @@ static Matmul matmul_of_dot(const Instr *instr, const Shape *lhs, const Shape *r
   double batches = dims_product(lhs, batch);
   double k = dims_product(lhs, instr_ints(instr, ATTR_lhs_contracting_dims));
   return (Matmul){.batch = batches,
+                  .parts = 1,
+                  .share = 1,
+                  .rows = 1,
                   .m = (double)shape_elements(lhs) / fmax(batches * k, 1),
                   .n = (double)shape_elements(rhs) / fmax(batches * k, 1),
                   .k = k};
@@ -57,23 +62,52 @@ static double mean_taps(const WindowDim *window, int64_t in, int64_t out) {
   return (double)taps / (double)out;
 }
 
+/* Taps of a window, those of its last dimension, which lies along the rows, and the stride there; and how
+ * many products stand beside each other, as the TPU compiler writes a batch: of a window over an operand with
+ * holes one tap meets an element, for each result another. */
+typedef struct {
+  double all, last, stride, batch;
+} Taps;
+
+static Taps taps_of(const Instr *instr, const ConvLabels *labels, const Shape *lhs) {
+  Window window = instr_window(instr);
+  Taps taps = {1, 1, 1, 1};
+  for (uint32_t i = 0; i < window.n && i < labels->lhs_spatial.n && i < labels->out_spatial.n; i++) {
+    int64_t out = instr->shape->dims[labels->out_spatial.at[i]];
+    bool holes = window.at[i].lhs_dilate > 1;
+    taps.last = mean_taps(&window.at[i], lhs->dims[labels->lhs_spatial.at[i]], out);
+    taps.all *= taps.last;
+    taps.stride = holes ? 1 : (double)window.at[i].stride;
+    if (holes && taps.last == 1 && window.at[i].size == out) taps.batch *= (double)out;
+  }
+  return taps;
+}
+
+/* Small groups share a tile, with zeros between them. Taps of the last dimension lie beside each other in a
+ * tile where they fit; else each streams on its own, with the rows that the stride skips. */
 static Matmul matmul_of_convolution(const Instr *instr, const Shape *lhs, const Shape *rhs) {
+  enum { TILE = 128 };
   const Attr *attr = instr_attr(instr, ATTR_dim_labels);
   const Shape *out = instr->shape;
   if (attr == NULL) return (Matmul){0};
   const ConvLabels *labels = attr->labels;
-  Window window = instr_window(instr);
   double groups =
       (double)(instr_int(instr, ATTR_feature_group_count, 1) * instr_int(instr, ATTR_batch_group_count, 1));
-  double features = (double)out->dims[labels->out_feature],
-         patch = (double)rhs->dims[labels->rhs_input_feature];
-  for (uint32_t i = 0; i < window.n && i < labels->lhs_spatial.n && i < labels->out_spatial.n; i++)
-    patch *=
-        mean_taps(&window.at[i], lhs->dims[labels->lhs_spatial.at[i]], out->dims[labels->out_spatial.at[i]]);
-  return (Matmul){.batch = groups,
-                  .m = (double)shape_elements(out) / fmax(features, 1),
-                  .n = features / groups,
-                  .k = patch};
+  double features = (double)out->dims[labels->out_feature];
+  Taps taps = taps_of(instr, labels, lhs);
+  Matmul product = {.batch = groups * taps.batch,
+                    .parts = taps.all,
+                    .m = (double)shape_elements(out) / fmax(features * taps.batch, 1),
+                    .n = features / groups,
+                    .k = (double)rhs->dims[labels->rhs_input_feature],
+                    .rows = taps.stride};
+  product.share = fmin(groups, fmax(1, floor(TILE / fmax(fmax(product.k, product.n), 1))));
+  if (groups == 1 && taps.last > 1 && product.k * taps.last <= TILE) {
+    product.k *= taps.last;
+    product.parts /= taps.last;
+    product.rows = 1;
+  }
+  return product;
 }
 
 Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr) {
@@ -132,16 +166,27 @@ static double cycles_holding(const Pod *pod, double k, double n, double m, doubl
   return tiles * fmax(rows, change) / (double)pod->mxu_count;
 }
 
+/* With small groups taken together. */
+static Matmul as_tiles(Matmul product) {
+  product.batch /= product.share;
+  product.k *= product.share;
+  product.n *= product.share;
+  return product;
+}
+
 double mxu_cycles(const Pod *pod, Matmul product, double passes) {
-  return product.batch * fmin(cycles_holding(pod, product.k, product.n, product.m, passes),
-                              cycles_holding(pod, product.k, product.m, product.n, passes));
+  Matmul tiles = as_tiles(product);
+  double one = cycles_holding(pod, tiles.k, tiles.n, tiles.m, passes);
+  if (tiles.parts == 1) one = fmin(one, cycles_holding(pod, tiles.k, tiles.m, tiles.n, passes));
+  return tiles.batch * tiles.parts * tiles.rows * one;
 }
 
 /* Registers that hold the results, in the orientation that fills them better. */
 static double result_registers(const Pod *pod, Matmul product) {
   double lanes = (double)pod->vpu_lanes, sublanes = (double)pod->vpu_sublanes;
-  return product.batch * fmin(ceil(product.m / sublanes) * ceil(product.n / lanes),
-                              ceil(product.n / sublanes) * ceil(product.m / lanes));
+  Matmul tiles = as_tiles(product);
+  return tiles.batch * fmin(ceil(tiles.m / sublanes) * ceil(tiles.n / lanes),
+                            ceil(tiles.n / sublanes) * ceil(tiles.m / lanes));
 }
 
 double mxu_rounding_cycles(const Pod *pod, Matmul product) {

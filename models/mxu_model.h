@@ -4,12 +4,15 @@
 #include "sim/config/pod.h"
 #include "sim/ir/module.h"
 
-/* `batch` products of [m, k] and [k, n], as numbers that may pass 2^63. */
+/* `batch` sums of `parts` products of [m, k] and [k, n] each, as numbers that may pass 2^63. A convolution is
+ * a sum of products, one for each tap of its window. How it lies on the arrays: so many of the batch share a
+ * tile, and so many rows stream for each row of results. */
 typedef struct {
-  double batch, m, n, k;
+  double batch, parts, m, n, k;
+  double share, rows;
 } Matmul;
 
-/* The product that a dot, ragged-dot, scaled-dot or convolution is (a convolution over patches). */
+/* The product that a dot, ragged-dot, scaled-dot or convolution is . */
 Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr);
 /* How often the arrays run a product of these operand types to the precision that the instruction asks for: 1
  * for bf16, 0.5 for int8, up to 6 for f32. */

@@ -86,8 +86,8 @@ static VectorWork narrow_work(const Pod *pod, const Module *module, uint32_t com
   switch (op_cost(instr->op)) {
   case COST_VPU_SIMPLE:
     operations = operations_of_algorithm(module, comp, instr, out);
-    return (VectorWork){.operations = operations,
-                        .flops = instr->op == OP_BROADCAST || instr->op == OP_IOTA ? 0 : operations};
+    if (instr->op == OP_BROADCAST) return (VectorWork){0}; /* an operand that is read again */
+    return (VectorWork){.operations = operations, .flops = instr->op == OP_IOTA ? 0 : operations};
   case COST_VPU_DIVIDE: return elementwise_work(out, (double)pod->divide_ops, false);
   case COST_VPU_TRANSCENDENTAL: return elementwise_work(out, (double)pod->transcendental_ops, true);
   case COST_REDUCE: return reduce_work(module, comp, instr, out);

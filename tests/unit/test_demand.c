@@ -80,10 +80,11 @@ Test(demand, few_rows_are_bound_by_hbm) {
 }
 
 Test(demand, tiles_are_padded) {
-  Matmul exact = {1, 1024, 256, 128}, deeper = {1, 1024, 256, 129}, padded = {1, 1024, 256, 256};
+  Matmul exact = {1, 1, 1024, 256, 128, 1, 1}, deeper = exact, padded = exact;
+  deeper.k = 129, padded.k = 256;
   cr_assert_eq(mxu_cycles(&pod, deeper, 1), mxu_cycles(&pod, padded, 1));
   cr_assert_eq(mxu_cycles(&pod, padded, 1), 2 * mxu_cycles(&pod, exact, 1));
-  Matmul tall = {1, 4096, 8, 512}, wide = {1, 8, 4096, 512};
+  Matmul tall = {1, 1, 4096, 8, 512, 1, 1}, wide = {1, 1, 8, 4096, 512, 1, 1};
   cr_assert_eq(mxu_cycles(&pod, tall, 1), mxu_cycles(&pod, wide, 1), "either operand may be held");
   Matmul batch = exact;
   batch.batch = 7;
@@ -179,12 +180,15 @@ static Matmul convolve(const int64_t *images, const int64_t *kernel, const int64
   return matmul_of(module, comp, made);
 }
 
-Test(demand, convolution_is_a_product_over_patches) {
+Test(demand, convolution_is_a_product_for_each_tap) {
   const WindowDim plain = {.size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
   const WindowDim both[] = {plain, plain};
   const int64_t images[] = {8, 58, 58, 64}, kernel[] = {3, 3, 64, 128}, out[] = {8, 56, 56, 128};
   Matmul product = convolve(images, kernel, out, both);
-  cr_assert(product.m == 8 * 56 * 56 && product.k == 9 * 64 && product.n == 128 && product.batch == 1);
+  cr_assert(product.m == 8 * 56 * 56 && product.k == 64 && product.n == 128 && product.parts == 9);
+  const int64_t colours[] = {8, 58, 58, 3}, few[] = {3, 3, 3, 128};
+  product = convolve(colours, few, out, both);
+  cr_assert(product.k == 9 && product.parts == 3, "three taps of three channels share a tile");
 }
 
 /* As the TPU compiler writes a batched product: of each window one tap meets no hole. */
@@ -194,7 +198,9 @@ Test(demand, holes_and_padding_are_no_work) {
       .size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1, .pad_low = 1, .pad_high = 1};
   const WindowDim both[] = {holes, padded};
   const int64_t images[] = {8, 16, 4, 64}, kernel[] = {16, 3, 64, 128}, out[] = {8, 16, 4, 128};
-  cr_assert_float_eq(convolve(images, kernel, out, both).k, 64 * 10 / 4.0, 1e-9);
+  Matmul product = convolve(images, kernel, out, both);
+  cr_assert_float_eq(product.parts, 10 / 4.0, 1e-9);
+  cr_assert(product.batch == 16 && product.m == 8 * 4 && product.k == 64);
 }
 
 /* 64M bf16 sums: 403 MB at 819 GB/s. */
