@@ -218,7 +218,10 @@ static bool comps_same(const Module *module, uint32_t a, uint32_t b) {
   return true;
 }
 
-static bool may_merge(const Instr *instr) {
+typedef bool MayMerge(const Comp *comp, const Instr *instr);
+
+static bool is_pure(const Comp *comp, const Instr *instr) {
+  (void)comp;
   switch (instr->op) {
   case OP_PARAMETER:
   case OP_RNG:
@@ -240,6 +243,12 @@ static bool may_merge(const Instr *instr) {
   }
 }
 
+/* A constant, or a scalar constant everywhere. */
+static bool is_constant(const Comp *comp, const Instr *instr) {
+  if (instr->op == OP_CONSTANT) return shape_is_array(instr->shape);
+  return instr->op == OP_BROADCAST && comp->instrs.at[instr->operands.at[0]].op == OP_CONSTANT;
+}
+
 static uint64_t mix(uint64_t state, uint64_t value) {
   state = (state ^ value) * UINT64_C(0x9e3779b97f4a7c15);
   return state ^ state >> 29;
@@ -253,7 +262,8 @@ static uint64_t instr_hash(const Instr *instr) {
 }
 
 /* The first instruction equal to each; earlier merges are seen by later ones through their operands. */
-static uint32_t merge_equal_in(Module *module, Comp *comp, const bool *effects, Arena *scratch) {
+static uint32_t merge_equal_in(Module *module, Comp *comp, MayMerge *may_merge, const bool *effects,
+                               Arena *scratch) {
   uint32_t n = comp->instrs.n, room = 16, merged = 0;
   while (room < 2 * n) room *= 2;
   uint32_t *first = ARENA_ARRAY(scratch, uint32_t, room), *next = ARENA_ARRAY(scratch, uint32_t, n);
@@ -265,7 +275,7 @@ static uint32_t merge_equal_in(Module *module, Comp *comp, const bool *effects, 
     as[i] = i;
     keep[i] = true;
     for (uint32_t k = 0; k < instr->operands.n; k++) instr->operands.at[k] = as[instr->operands.at[k]];
-    if (!may_merge(instr) || i == comp->root || calls_effects(scratch, instr, effects)) continue;
+    if (!may_merge(comp, instr) || i == comp->root || calls_effects(scratch, instr, effects)) continue;
     uint32_t *bucket = &first[instr_hash(instr) & (room - 1)];
     uint32_t other = *bucket;
     while (other != NO_ID && !(ids_eq(comp->instrs.at[other].operands, instr->operands) &&
@@ -284,15 +294,23 @@ static uint32_t merge_equal_in(Module *module, Comp *comp, const bool *effects, 
   return merged;
 }
 
-uint32_t module_merge_equal(Module *module) {
+static uint32_t merge(Module *module, MayMerge *may_merge) {
   Arena *scratch = arena_new();
   const bool *effects = module_side_effects(scratch, module);
   uint32_t merged = 0;
   for (uint32_t c = 0; c < module->comps.n; c++)
-    merged += merge_equal_in(module, &module->comps.at[c], effects, scratch);
+    merged += merge_equal_in(module, &module->comps.at[c], may_merge, effects, scratch);
   arena_free(scratch);
   module_compact(module);
   return merged;
+}
+
+uint32_t module_merge_equal(Module *module) {
+  return merge(module, is_pure);
+}
+
+uint32_t module_merge_constants(Module *module) {
+  return merge(module, is_constant);
 }
 
 /* --- Order. --- */

@@ -25,6 +25,9 @@ void module_remove_dead(Module *module);
  * effects, random numbers and barriers are left alone. */
 uint32_t module_merge_equal(Module *module);
 
+/* The same of constants, and of scalar constants that are broadcast, alone. */
+uint32_t module_merge_constants(Module *module);
+
 /* Puts the instructions of each computation in the order in which XLA prints them: depth first from those
  * without users, operands before users, first operands first. */
 void module_sort(Module *module);

@@ -130,7 +130,7 @@ Status mlir_dense(MlirReader *reader, Str body, const Shape *shape, const Litera
 
 /* mlir_attr.c */
 Status mlir_attr(MlirReader *reader, MlirAttr *attr);
-/* The same where a number has no type: what follows a `:` is not its own. */
+/* The same where numbers and strings have no type: what follows a `:` is not theirs. */
 Status mlir_untyped_attr(MlirReader *reader, MlirAttr *attr);
 /* {name = value, …} with these brackets, appended to `dict`. */
 Status mlir_dict(MlirReader *reader, char open, char close, MlirDict *dict);

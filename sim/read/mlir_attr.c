@@ -229,7 +229,7 @@ static Status read_symbol(MlirReader *reader, MlirAttr *attr) {
   return mlir_suffix_name(&reader->lex, "a name after '@'", &attr->text);
 }
 
-static Status read_string(MlirReader *reader, MlirAttr *attr) {
+static Status read_typed_string(MlirReader *reader, MlirAttr *attr) {
   attr->kind = MLIR_STRING;
   TRY(mlir_string(&reader->lex, &attr->text));
   return read_attr_type(reader, attr);
@@ -258,7 +258,7 @@ static Status read_word(MlirReader *reader, MlirAttr *attr) {
 
 static Status read_attr(MlirReader *reader, MlirAttr *attr) {
   switch (lex_peek(&reader->lex)) {
-  case '"': return read_string(reader, attr);
+  case '"': return read_typed_string(reader, attr);
   case '[': return read_list(reader, attr);
   case '{': return read_dict(reader, attr);
   case '<': return read_bare_dialect_attr(reader, attr);
@@ -285,9 +285,9 @@ Status mlir_attr(MlirReader *reader, MlirAttr *attr) {
 
 Status mlir_untyped_attr(MlirReader *reader, MlirAttr *attr) {
   char c = lex_peek(&reader->lex);
-  if (c != '-' && (c < '0' || c > '9')) return mlir_attr(reader, attr);
-  *attr = (MlirAttr){.at = reader->lex.at};
-  TRY(read_number(reader, attr));
-  attr->raw = attr->text;
+  if (c != '-' && c != '"' && (c < '0' || c > '9')) return mlir_attr(reader, attr);
+  *attr = (MlirAttr){.kind = MLIR_STRING, .at = reader->lex.at};
+  TRY(c == '"' ? mlir_string(&reader->lex, &attr->text) : read_number(reader, attr));
+  attr->raw = (Str){attr->at, (size_t)(reader->lex.at - attr->at)};
   return STATUS_OK;
 }

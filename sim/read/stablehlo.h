@@ -44,7 +44,8 @@ typedef struct {
   StrMap *function_names;
   StrMap *rows; /* of stablehlo.def, by text */
   Vec(SdyMesh) meshes;
-  uint32_t *marks; /* of each value, and the last mark given: which were seen in a walk */
+  uint32_t *stands_for; /* of each value the one to take in its place, itself for most */
+  uint32_t *marks;      /* of each value, and the last mark given: which were seen in a walk */
   uint32_t mark;
   uint32_t depth; /* of regions and calls */
 } Translator;
@@ -115,6 +116,12 @@ Status set_precision(Translator *tr, uint32_t instr);
 Status set_discardable(Translator *tr, uint32_t instr);
 void add_frontend(Translator *tr, Instr *instr, const char *key, Str value);
 Status sharding_of_text(Translator *tr, const char *where, Str text, const HloSharding **sharding);
+
+/* stablehlo_simplify.c */
+/* Whether an instruction is the same scalar everywhere, and which. */
+bool scalar_everywhere(const Translator *tr, uint32_t instr, uint32_t *scalar);
+/* The same of a constant. */
+bool constant_scalar(const Translator *tr, uint32_t instr, uint32_t *scalar);
 
 /* stablehlo_regions.c */
 /* Region `k` as a computation with a parameter for each argument, and the one result or a tuple of all. */

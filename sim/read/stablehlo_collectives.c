@@ -88,8 +88,7 @@ static Status emit_grouped(Translator *tr, Opcode op, uint32_t *instr) {
   TRY(use_operands(tr, &operands));
   *instr = emit(tr, op, result_type(tr), operands.at, operands.n);
   TRY(set_channel(tr, *instr));
-  TRY(set_groups(tr, *instr));
-  return set_global_ids(tr, *instr);
+  return set_groups(tr, *instr);
 }
 
 /* Operations. */
@@ -104,12 +103,14 @@ Status translate_all_gather(Translator *tr, Opcode op) {
   uint32_t instr;
   TRY(emit_grouped(tr, op, &instr));
   TRY(set_dimension(tr, instr, "all_gather_dim"));
+  TRY(set_global_ids(tr, instr));
   return give(tr, instr);
 }
 
 Status translate_all_reduce(Translator *tr, Opcode op) {
   uint32_t instr;
   TRY(emit_grouped(tr, op, &instr));
+  TRY(set_global_ids(tr, instr));
   TRY(set_reducer(tr, instr));
   return give(tr, instr);
 }
@@ -117,6 +118,7 @@ Status translate_all_reduce(Translator *tr, Opcode op) {
 Status translate_reduce_scatter(Translator *tr, Opcode op) {
   uint32_t instr;
   TRY(emit_grouped(tr, op, &instr));
+  TRY(set_global_ids(tr, instr));
   TRY(set_dimension(tr, instr, "scatter_dimension"));
   TRY(set_reducer(tr, instr));
   return give(tr, instr);

@@ -148,30 +148,35 @@ static Status read_labels(Translator *tr, const MlirAttr *list, char first, char
   return STATUS_OK;
 }
 
-static Status set_labels(Translator *tr, uint32_t instr, uint32_t *rank) {
+/* The three lists, also as #stablehlo.conv<[b, f]x[i, o]->[b, f]>. */
+static Status label_lists(Translator *tr, MlirAttr *lhs) {
   const MlirAttr *attr;
-  ConvLabels labels;
-  StrBuf text = {.arena = tr->arena};
   TRY(need_attr(tr, "dimension_numbers", &attr));
-  MlirAttr parsed = *attr;
-  if (attr->kind == MLIR_DIALECT) { /* #stablehlo.conv<[b, f]x[i, o]->[b, f]> */
+  *lhs = *attr;
+  if (attr->kind == MLIR_DIALECT) {
     Lexer outer = tr->mlir->lex;
     tr->mlir->lex = mlir_part(&outer, attr->text);
-    TRY(mlir_attr(tr->mlir, &parsed));
+    TRY(mlir_attr(tr->mlir, lhs));
     tr->mlir->lex = outer;
   }
-  const MlirAttr *lhs = &parsed, *rhs = lhs->next, *out = rhs == NULL ? NULL : rhs->next;
+  const MlirAttr *rhs = lhs->next, *out = rhs == NULL ? NULL : rhs->next;
   RETURN_IF(out == NULL || lhs->n != rhs->n || lhs->n != out->n,
             OP_FAIL(tr, attr->at, NULL, "expected dimensions like [b, 0, f]x[0, i, o]->[b, 0, f]"));
-  TRY(read_labels(tr, lhs, 'b', 'f', &labels.lhs_batch, &labels.lhs_feature, &labels.lhs_spatial, &text));
+  return STATUS_OK;
+}
+
+static Status read_all_labels(Translator *tr, ConvLabels *labels) {
+  MlirAttr lhs;
+  StrBuf text = {.arena = tr->arena};
+  TRY(label_lists(tr, &lhs));
+  const MlirAttr *rhs = lhs.next, *out = rhs->next;
+  TRY(read_labels(tr, &lhs, 'b', 'f', &labels->lhs_batch, &labels->lhs_feature, &labels->lhs_spatial, &text));
   buf_char(&text, '_');
-  TRY(read_labels(tr, rhs, 'i', 'o', &labels.rhs_input_feature, &labels.rhs_output_feature,
-                  &labels.rhs_spatial, &text));
+  TRY(read_labels(tr, rhs, 'i', 'o', &labels->rhs_input_feature, &labels->rhs_output_feature,
+                  &labels->rhs_spatial, &text));
   buf_add(&text, STR("->"));
-  TRY(read_labels(tr, out, 'b', 'f', &labels.out_batch, &labels.out_feature, &labels.out_spatial, &text));
-  labels.text = buf_str(&text);
-  *rank = lhs->n;
-  instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_dim_labels, .labels = &labels});
+  TRY(read_labels(tr, out, 'b', 'f', &labels->out_batch, &labels->out_feature, &labels->out_spatial, &text));
+  labels->text = buf_str(&text);
   return STATUS_OK;
 }
 
@@ -242,9 +247,10 @@ static Status set_count(Translator *tr, uint32_t instr, const char *name, AttrId
 }
 
 static Status fill_convolution(Translator *tr, uint32_t instr) {
-  uint32_t rank = 2;
-  TRY(set_labels(tr, instr, &rank));
-  TRY(set_window(tr, instr, rank - 2, instr_attr(made(tr, instr), ATTR_dim_labels)->labels));
+  ConvLabels labels = {0};
+  TRY(read_all_labels(tr, &labels));
+  TRY(set_window(tr, instr, labels.rhs_spatial.n, &labels));
+  instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_dim_labels, .labels = &labels});
   TRY(set_count(tr, instr, "feature_group_count", ATTR_feature_group_count));
   TRY(set_count(tr, instr, "batch_group_count", ATTR_batch_group_count));
   return set_precision(tr, instr);

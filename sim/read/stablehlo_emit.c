@@ -146,6 +146,7 @@ static Status copy_constant(Translator *tr, uint32_t value, uint32_t *instr) {
 }
 
 Status use_value(Translator *tr, uint32_t value, uint32_t *instr) {
+  value = tr->stands_for[value];
   const Binding *binding = &tr->bindings[value];
   *instr = binding->instr;
   if (binding->comp == tr->comp && binding->instr != NO_ID) return STATUS_OK;

@@ -220,6 +220,7 @@ static Status translate_module(Translator *tr, const MlirOp *op) {
   TRY(translate_function(tr, entry, true));
   module->entry = entry->comp;
   module_remove_dead(module);
+  module_merge_constants(module);
   module_sort(module);
   return STATUS_OK;
 }
@@ -234,9 +235,13 @@ static Status read_module(MlirReader *mlir, Module *module) {
                    .scratch = mlir->scratch,
                    .bindings = ARENA_ARRAY(mlir->scratch, Binding, n),
                    .makers = ARENA_ARRAY(mlir->scratch, const MlirOp *, n),
+                   .stands_for = ARENA_ARRAY(mlir->scratch, uint32_t, n),
                    .marks = ARENA_ARRAY(mlir->scratch, uint32_t, n),
                    .function_names = map_new(mlir->scratch)};
-  for (uint32_t v = 0; v < n; v++) tr.bindings[v] = (Binding){NO_ID, NO_ID};
+  for (uint32_t v = 0; v < n; v++) {
+    tr.bindings[v] = (Binding){NO_ID, NO_ID};
+    tr.stands_for[v] = v;
+  }
   return translate_module(&tr, &op);
 }
 

@@ -204,6 +204,27 @@ static uint32_t grow_ones(Translator *tr, const Shape *to, uint32_t instr) {
   return emit_broadcast(tr, to, instr, (Ints){dims, n});
 }
 
+static bool is_identity(const Shape *from, const Shape *to, Ints dims) {
+  for (uint32_t d = 0; d < dims.n; d++) {
+    if (dims.at[d] != d) return false;
+  }
+  return shape_eq(from, to);
+}
+
+/* A broadcast of a broadcast is one, unless a dimension of size 1 grows in between. */
+static void compose_broadcasts(Translator *tr, const Shape *to, uint32_t *operand, Ints *dims) {
+  const Instr *inner = made(tr, *operand);
+  if (inner->op != OP_BROADCAST) return;
+  Ints first = instr_ints(inner, ATTR_dimensions),
+       both = {ARENA_ARRAY(tr->scratch, int64_t, first.n), first.n};
+  for (uint32_t d = 0; d < first.n; d++) {
+    both.at[d] = dims->at[first.at[d]];
+    if (inner->shape->dims[first.at[d]] != to->dims[both.at[d]]) return;
+  }
+  *operand = inner->operands.at[0];
+  *dims = both;
+}
+
 static Status check_broadcast(Translator *tr, const Shape *from, const Shape *to, Ints dims) {
   bool fits = true;
   for (uint32_t d = 0; d < dims.n && fits; d++) {
@@ -221,11 +242,15 @@ Status translate_broadcast_in_dim(Translator *tr, Opcode op) {
   (void)op;
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
-  const Shape *from = instr_shape(tr, operand), *to = result_type(tr);
-  TRY(need_ints(tr, "broadcast_dimensions", from->rank, &dims));
-  TRY(check_broadcast(tr, from, to, dims));
-  if (adds_ones(from, to, dims))
-    return give(tr, shape_eq(from, to) ? operand : emit_reshape(tr, to, operand));
+  const Shape *to = result_type(tr);
+  TRY(need_ints(tr, "broadcast_dimensions", instr_shape(tr, operand)->rank, &dims));
+  TRY(check_broadcast(tr, instr_shape(tr, operand), to, dims));
+  uint32_t scalar;
+  if (constant_scalar(tr, operand, &scalar)) return give(tr, emit_splat(tr, to, scalar));
+  compose_broadcasts(tr, to, &operand, &dims);
+  const Shape *from = instr_shape(tr, operand);
+  if (is_identity(from, to, dims)) return give(tr, operand);
+  if (adds_ones(from, to, dims)) return give(tr, emit_reshape(tr, to, operand));
   int64_t *sizes = arena_copy(tr->scratch, to->dims, to->rank * sizeof *sizes);
   for (uint32_t d = 0; d < dims.n; d++) sizes[dims.at[d]] = from->dims[d];
   const Shape *within = shape_with_dims(tr->arena, to, sizes, to->rank);
@@ -248,12 +273,21 @@ Status translate_broadcast(Translator *tr, Opcode op) {
 
 /* Data movement. */
 
-Status translate_reshape(Translator *tr, Opcode op) {
-  uint32_t operand;
-  TRY(expect_operand_count(tr, 1, 1));
-  TRY(use_operand(tr, 0, &operand));
-  if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
-  return translate_plain(tr, op);
+/* Parts without elements are left out. */
+Status translate_concatenate(Translator *tr, Opcode op) {
+  Ids operands, parts;
+  int64_t dim;
+  TRY(use_operands(tr, &operands));
+  TRY(attr_int(tr, "dimension", 0, &dim));
+  parts = (Ids){ARENA_ARRAY(tr->scratch, uint32_t, operands.n), 0};
+  for (uint32_t k = 0; k < operands.n; k++) {
+    if (shape_elements(instr_shape(tr, operands.at[k])) > 0) parts.at[parts.n++] = operands.at[k];
+  }
+  if (parts.n == 1 && shape_eq(instr_shape(tr, parts.at[0]), result_type(tr))) return give(tr, parts.at[0]);
+  if (parts.n == 0) parts = operands;
+  uint32_t instr = emit(tr, op, result_type(tr), parts.at, parts.n);
+  instr_set_ints(tr->module, made(tr, instr), ATTR_dimensions, &dim, 1);
+  return give(tr, instr);
 }
 
 Status translate_slice(Translator *tr, Opcode op) {
@@ -265,21 +299,13 @@ Status translate_slice(Translator *tr, Opcode op) {
   TRY(need_ints(tr, "start_indices", rank, &starts));
   TRY(need_ints(tr, "limit_indices", rank, &limits));
   TRY(need_ints(tr, "strides", rank, &strides));
+  uint32_t scalar;
   if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
+  if (constant_scalar(tr, operand, &scalar)) return give(tr, emit_splat(tr, result_type(tr), scalar));
   Slices slices = {ARENA_ARRAY(tr->scratch, SliceDim, rank), rank};
   for (uint32_t d = 0; d < rank; d++) slices.at[d] = (SliceDim){starts.at[d], limits.at[d], strides.at[d]};
   uint32_t instr = emit(tr, op, result_type(tr), &operand, 1);
   instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_slice, .slices = slices});
-  return give(tr, instr);
-}
-
-Status translate_dynamic_slice(Translator *tr, Opcode op) {
-  Ids operands;
-  Ints sizes;
-  TRY(use_operands(tr, &operands));
-  TRY(need_ints(tr, "slice_sizes", result_type(tr)->rank, &sizes));
-  uint32_t instr = emit(tr, op, result_type(tr), operands.at, operands.n);
-  instr_set_ints(tr->module, made(tr, instr), ATTR_dynamic_slice_sizes, sizes.at, sizes.n);
   return give(tr, instr);
 }
 

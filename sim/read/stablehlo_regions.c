@@ -80,13 +80,19 @@ static Status translate_op(Translator *tr) {
   return rows[row].translate(tr, rows[row].op);
 }
 
-Status translate_body(Translator *tr, const MlirRegion *region, Ids *roots) {
+/* The operations of a region up to the one that returns, which is then at hand. */
+static Status translate_ops(Translator *tr, const MlirRegion *region) {
   for (uint32_t i = 0; i < region->ops.n; i++) {
     tr->op = &region->ops.at[i];
-    if (is_terminator(tr->op)) return use_operands(tr, roots);
+    if (is_terminator(tr->op)) return STATUS_OK;
     TRY(translate_op(tr));
   }
   return OP_FAIL(tr, tr->op->at, NULL, "a region here ends without returning anything");
+}
+
+Status translate_body(Translator *tr, const MlirRegion *region, Ids *roots) {
+  TRY(translate_ops(tr, region));
+  return use_operands(tr, roots);
 }
 
 uint32_t root_of(Translator *tr, Ids roots) {
@@ -120,16 +126,18 @@ typedef struct {
   Vec(uint32_t) values;
 } Captures;
 
-static void capture_uses(Captures *captures, const MlirRegion *region) {
+static void capture_value(Captures *captures, uint32_t value) {
   Translator *tr = captures->tr;
+  value = tr->stands_for[value];
+  if (value >= captures->first || tr->marks[value] == tr->mark || tr->makers[value] != NULL) return;
+  tr->marks[value] = tr->mark;
+  VEC_PUSH(tr->scratch, &captures->values, value);
+}
+
+static void capture_uses(Captures *captures, const MlirRegion *region) {
   for (uint32_t i = 0; i < region->ops.n; i++) {
     const MlirOp *op = &region->ops.at[i];
-    for (uint32_t k = 0; k < op->operands.n; k++) {
-      uint32_t value = op->operands.at[k];
-      if (value >= captures->first || tr->marks[value] == tr->mark || tr->makers[value] != NULL) continue;
-      tr->marks[value] = tr->mark;
-      VEC_PUSH(tr->scratch, &captures->values, value);
-    }
+    for (uint32_t k = 0; k < op->operands.n; k++) capture_value(captures, op->operands.at[k]);
     for (uint32_t r = 0; r < op->n_regions; r++) capture_uses(captures, &op->regions[r]);
   }
 }
@@ -172,57 +180,114 @@ static void add_tuple_param(Translator *tr, Ids values) {
 
 /* Loops. */
 
-/* A region of a loop that carries its arguments and `captures`; all of that is the root of its body. */
-static Status loop_region(Translator *tr, uint32_t k, Ids captures, uint32_t *comp) {
-  const MlirRegion *region = &tr->op->regions[k];
-  Around around;
-  Ids roots;
-  MlirIds carried = {0}, all = {0};
-  for (uint32_t i = 0; i < region->n_args; i++) VEC_PUSH(tr->scratch, &carried, region->arg + i);
-  for (uint32_t i = 0; i < captures.n; i++) VEC_PUSH(tr->scratch, &carried, captures.at[i]);
-  TRY(open_comp(tr, STR("region"), &around, comp));
-  add_tuple_param(tr, (Ids){carried.at, carried.n});
-  TRY(translate_body(tr, region, &roots));
-  for (uint32_t i = 0; i < roots.n; i++) VEC_PUSH(tr->scratch, &all, roots.at[i]);
-  if (k != 0) TRY(append_uses(tr, captures, &all));
-  close_comp(tr, root_of(tr, (Ids){all.at, all.n}), &around);
-  return STATUS_OK;
-}
+/* What a loop carries: those of its arguments that change, and values of the code around. An argument that
+ * the body gives back as it is stands for the loop's operand, as in XLA. */
+typedef struct {
+  Ids changing; /* places among the arguments */
+  Ids captures;
+} Loop;
 
-static Status check_loop(Translator *tr) {
+static Status check_loop(Translator *tr, const MlirOp **give) {
   TRY(expect_regions(tr, 2));
+  const MlirRegion *body = &tr->op->regions[1];
   uint32_t n = tr->op->operands.n;
+  *give = body->ops.n == 0 ? NULL : &body->ops.at[body->ops.n - 1];
   RETURN_IF(
-      tr->op->regions[0].n_args != n || tr->op->regions[1].n_args != n || tr->op->n_results != n,
+      tr->op->regions[0].n_args != n || body->n_args != n || tr->op->n_results != n || *give == NULL ||
+          !is_terminator(*give) || (*give)->operands.n != n,
       OP_FAIL(tr, tr->op->at, NULL, "a loop's regions take and give back what it carries: %u values", n));
   return STATUS_OK;
 }
 
-Status translate_while(Translator *tr, Opcode op) {
-  Ids operands;
+/* Finds the arguments that change; the others, and their results, come to stand for the operands. */
+static void find_changing(Translator *tr, const MlirOp *give, Loop *loop) {
+  const MlirOp *op = tr->op;
+  loop->changing = (Ids){ARENA_ARRAY(tr->scratch, uint32_t, op->operands.n), 0};
+  for (uint32_t k = 0; k < op->operands.n; k++) {
+    if (give->operands.at[k] != op->regions[1].arg + k) {
+      loop->changing.at[loop->changing.n++] = k;
+      continue;
+    }
+    uint32_t outside = tr->stands_for[op->operands.at[k]];
+    tr->stands_for[op->regions[0].arg + k] = outside;
+    tr->stands_for[op->regions[1].arg + k] = outside;
+    tr->stands_for[op->result + k] = outside;
+  }
+}
+
+static void find_captures(Translator *tr, const MlirOp *give, Loop *loop) {
+  MlirRegion body = tr->op->regions[1];
+  Captures captures = {.tr = tr, .first = tr->op->regions[0].arg};
+  tr->mark++;
+  body.ops.n--;
+  capture_uses(&captures, &tr->op->regions[0]);
+  capture_uses(&captures, &body);
+  for (uint32_t i = 0; i < loop->changing.n; i++)
+    capture_value(&captures, give->operands.at[loop->changing.at[i]]);
+  loop->captures = (Ids){captures.values.at, captures.values.n};
+}
+
+/* The values of a list that stand at the loop's changing places. */
+static Ids changing_of(Translator *tr, const Loop *loop, Ids values) {
+  Ids some = {ARENA_ARRAY(tr->scratch, uint32_t, loop->changing.n), loop->changing.n};
+  for (uint32_t i = 0; i < some.n; i++) some.at[i] = values.at[loop->changing.at[i]];
+  return some;
+}
+
+static Ids values_from(Translator *tr, uint32_t first, uint32_t n) {
+  Ids values = {ARENA_ARRAY(tr->scratch, uint32_t, n), n};
+  for (uint32_t i = 0; i < n; i++) values.at[i] = first + i;
+  return values;
+}
+
+static Ids joined(Translator *tr, Ids first, Ids second) {
+  Ids both = {ARENA_ARRAY(tr->scratch, uint32_t, first.n + second.n), 0};
+  for (uint32_t i = 0; i < first.n; i++) both.at[both.n++] = first.at[i];
+  for (uint32_t i = 0; i < second.n; i++) both.at[both.n++] = second.at[i];
+  return both;
+}
+
+/* Region `k` of a loop: the condition, or the body, whose root is all that the loop carries. */
+static Status loop_region(Translator *tr, uint32_t k, const Loop *loop, uint32_t *comp) {
+  const MlirRegion *region = &tr->op->regions[k];
+  Around around;
+  MlirIds roots = {0};
+  Ids args = changing_of(tr, loop, values_from(tr, region->arg, region->n_args));
+  TRY(open_comp(tr, STR("region"), &around, comp));
+  add_tuple_param(tr, joined(tr, args, loop->captures));
+  TRY(translate_ops(tr, region));
+  Ids given = tr->op->operands;
+  if (k != 0) given = joined(tr, changing_of(tr, loop, given), loop->captures);
+  TRY(append_uses(tr, given, &roots));
+  close_comp(tr, root_of(tr, (Ids){roots.at, roots.n}), &around);
+  return STATUS_OK;
+}
+
+static Status emit_loop(Translator *tr, Opcode op, const Loop *loop) {
   MlirIds carried = {0};
   uint32_t condition, body;
-  TRY(check_loop(tr));
-  TRY(use_operands(tr, &operands));
-  for (uint32_t i = 0; i < operands.n; i++) VEC_PUSH(tr->scratch, &carried, operands.at[i]);
-  Ids captures = captured(tr, tr->op->regions, 2);
-  TRY(append_uses(tr, captures, &carried));
-  TRY(loop_region(tr, 1, captures, &body));
-  TRY(loop_region(tr, 0, captures, &condition));
-  uint32_t init = root_of(tr, (Ids){carried.at, carried.n});
-  uint32_t instr = emit_unary(tr, op, init);
+  Ids init = joined(tr, changing_of(tr, loop, tr->op->operands), loop->captures);
+  TRY(append_uses(tr, init, &carried));
+  TRY(loop_region(tr, 1, loop, &body));
+  TRY(loop_region(tr, 0, loop, &condition));
+  uint32_t instr = emit_unary(tr, op, root_of(tr, (Ids){carried.at, carried.n}));
   instr_set_comp(tr->module, made(tr, instr), ATTR_condition, condition);
   instr_set_comp(tr->module, made(tr, instr), ATTR_body, body);
   TRY(set_discardable(tr, instr));
-  if (carried.n == 1) {
-    give_one(tr, 0, instr);
-    return STATUS_OK;
-  }
   for (uint32_t k = 0; k < carried.n; k++) {
-    uint32_t element = emit_element(tr, instr, k);
-    if (k < tr->op->n_results) give_one(tr, k, element);
+    uint32_t element = carried.n == 1 ? instr : emit_element(tr, instr, k);
+    if (k < loop->changing.n) give_one(tr, loop->changing.at[k], element);
   }
   return STATUS_OK;
+}
+
+Status translate_while(Translator *tr, Opcode op) {
+  const MlirOp *give;
+  Loop loop;
+  TRY(check_loop(tr, &give));
+  find_changing(tr, give, &loop);
+  find_captures(tr, give, &loop);
+  return emit_loop(tr, op, &loop);
 }
 
 /* Branches. */
