@@ -61,6 +61,13 @@ static void send(void *argument) {
   sleep_until_ps(1000000000000); /* until all have landed */
 }
 
+/* The same, however late. */
+static void send_and_wait(void *argument) {
+  Sent *sent = argument;
+  send(argument);
+  sleep_until_ps(sent->start_ps + 1000000000000);
+}
+
 static void run(Bench *bench, Sent *sent, size_t n) {
   for (size_t i = 0; i < n; i++) {
     sent[i].bench = bench;
@@ -153,6 +160,24 @@ Test(fabric, events_a_picosecond_apart_stay_apart) {
                  {.from = 0, .to = 1, .start_ps = 500000000003}};
   run(bench, sent, 3);
   for (int i = 0; i < 3; i++) cr_expect_eq(sent[i].landed_ps, sent[i].start_ps + 1);
+  bench_free(bench);
+}
+
+/* A double holds seconds to a picosecond up to some thousands of them; beyond, dates are coarser but nothing
+ * hangs. */
+Test(fabric, long_runs_come_to_an_end, .timeout = 20) {
+  Bench *bench = bench_new(4, 1, false, MEGA);
+  Sent sent[] = {{.from = 0, .to = 3, .bytes = 45000000, .start_ps = 3600000000 * MEGA},
+                 {.from = 1, .to = 2, .bytes = 45, .start_ps = 3600000000 * MEGA + 1},
+                 {.from = 3, .to = 0, .bytes = 45, .start_ps = 90000000000 * MEGA}};
+  for (size_t i = 0; i < 3; i++) {
+    sent[i].bench = bench;
+    actors_start(fabric_actors(bench->fabric), send_and_wait, &sent[i]);
+  }
+  cr_assert(actors_run(fabric_actors(bench->fabric)));
+  cr_expect_float_eq((double)(sent[0].landed_ps - sent[0].start_ps), 1003 * MEGA + 1000, 2000);
+  cr_expect_float_eq((double)(sent[1].landed_ps - sent[1].start_ps), MEGA + 2000, 100);
+  cr_expect_float_eq((double)(sent[2].landed_ps - sent[2].start_ps), 3 * MEGA + 1000, 20000);
   bench_free(bench);
 }
 
