@@ -1,10 +1,33 @@
 /* The loops of elementwise.def: one function for each row and C type, found by opcode and type. */
 #include "sim/eval/kernel.h"
+#include "sim/eval/vecmath.h"
 
 #include <tgmath.h>
 
 typedef void (*UnaryKernel)(int64_t n, const void *x, void *out);
 typedef void (*BinaryKernel)(int64_t n, const void *x, const void *y, void *out);
+
+#define VEC(f) _Generic(x, float : f32_##f, double : f64_##f)
+
+/* C's functions of f64, in parentheses since tgmath.h has macros of their names. */
+static inline double f64_exp(double x) {
+  return (exp)(x);
+}
+static inline double f64_expm1(double x) {
+  return (expm1)(x);
+}
+static inline double f64_log(double x) {
+  return (log)(x);
+}
+static inline double f64_log1p(double x) {
+  return (log1p)(x);
+}
+static inline double f64_tanh(double x) {
+  return (tanh)(x);
+}
+static inline double f64_logistic(double x) {
+  return 1 / (1 + (exp)(-x));
+}
 
 /* base^exponent modulo 2^64, of which the low bits are right for every narrower type. */
 static inline uint64_t integer_power(uint64_t base, uint64_t exponent) {
