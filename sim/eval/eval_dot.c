@@ -107,25 +107,37 @@ DType product_dtype(DType lhs, DType rhs, DType result) {
   return dtype_is_integer(widest) || widest == DTYPE_PRED ? DTYPE_S64 : widest;
 }
 
-Status eval_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
-  if (instr->operands.n != 2) return eval_unsupported(context, instr, "a sparse dot");
-  Tensor *lhs = operands[0], *rhs = operands[1];
-  DType dtype = product_dtype(lhs->dtype, rhs->dtype, instr->shape->dtype);
-  Grouping left = group_dims(lhs, instr_ints(instr, ATTR_lhs_batch_dims),
-                             instr_ints(instr, ATTR_lhs_contracting_dims), true);
-  Grouping right = group_dims(rhs, instr_ints(instr, ATTR_rhs_batch_dims),
-                              instr_ints(instr, ATTR_rhs_contracting_dims), false);
+Tensor *tensor_dot(Tensor *lhs, Tensor *rhs, const DotDims *dims, DType dtype) {
+  DType wide = product_dtype(lhs->dtype, rhs->dtype, dtype);
+  Grouping left = group_dims(lhs, dims->lhs_batch, dims->lhs_contracting, true);
+  Grouping right = group_dims(rhs, dims->rhs_batch, dims->rhs_contracting, false);
   int64_t batch = group_size(lhs, &left, 0, left.batch_end);
   int64_t m = group_size(lhs, &left, left.batch_end, left.row_end);
   int64_t k = group_size(lhs, &left, left.row_end, left.rank);
   int64_t n = group_size(rhs, &right, right.row_end, right.rank);
   Matrices a, b;
-  Tensor *lhs_holder = matrices_of(lhs, dtype, &left, &a), *rhs_holder = matrices_of(rhs, dtype, &right, &b);
-  Tensor *product = tensor_new_array(dtype, instr->shape->dims, instr->shape->rank, true);
-  matmul(dtype, batch, m, n, k, a, b, product->data);
-  *result = tensor_converted(product, instr->shape->dtype);
+  Tensor *lhs_holder = matrices_of(lhs, wide, &left, &a), *rhs_holder = matrices_of(rhs, wide, &right, &b);
+  Tensor *product = tensor_new_array(wide, (int64_t[]){batch, m, n}, 3, true);
+  matmul(wide, batch, m, n, k, a, b, product->data);
+  Tensor *result = tensor_converted(product, dtype);
   tensor_release(lhs_holder);
   tensor_release(rhs_holder);
+  tensor_release(product);
+  return result;
+}
+
+DotDims dot_dims(const Instr *instr) {
+  return (DotDims){.lhs_batch = instr_ints(instr, ATTR_lhs_batch_dims),
+                   .rhs_batch = instr_ints(instr, ATTR_rhs_batch_dims),
+                   .lhs_contracting = instr_ints(instr, ATTR_lhs_contracting_dims),
+                   .rhs_contracting = instr_ints(instr, ATTR_rhs_contracting_dims)};
+}
+
+Status eval_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
+  if (instr->operands.n != 2) return eval_unsupported(context, instr, "a sparse dot");
+  DotDims dims = dot_dims(instr);
+  Tensor *product = tensor_dot(operands[0], operands[1], &dims, instr->shape->dtype);
+  *result = tensor_reshaped(product, instr->shape->dims, instr->shape->rank);
   tensor_release(product);
   return STATUS_OK;
 }

@@ -55,6 +55,13 @@ DType reduction_dtype(Opcode op, DType dtype);
 /* The type that products of a dot or convolution are summed in: the widest of operands and result, f32 at
  * least. Integers wrap, so that the result's width is enough. */
 DType product_dtype(DType lhs, DType rhs, DType result);
+/* Which dimensions of a dot are batch and contracting; the others are free. */
+typedef struct {
+  Ints lhs_batch, rhs_batch, lhs_contracting, rhs_contracting;
+} DotDims;
+DotDims dot_dims(const Instr *instr);
+/* The product as [batch, free of lhs, free of rhs], each group one dimension. */
+Tensor *tensor_dot(Tensor *lhs, Tensor *rhs, const DotDims *dims, DType dtype);
 /* A dense copy whose dimension d is dimension order[d] of x. */
 Tensor *tensor_transposed(const Tensor *x, const int64_t *order);
 /* The array in another type: itself (a reference) where it has it. */

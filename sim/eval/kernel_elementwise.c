@@ -10,6 +10,9 @@ typedef void (*BinaryKernel)(int64_t n, const void *x, const void *y, void *out)
 #define VEC(f) _Generic(x, float : f32_##f, double : f64_##f)
 
 /* C's functions of f64, in parentheses since tgmath.h has macros of their names. */
+static inline double f64_erf(double x) {
+  return (erf)(x);
+}
 static inline double f64_exp(double x) {
   return (exp)(x);
 }

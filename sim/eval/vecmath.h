@@ -114,3 +114,23 @@ VEC_INLINE float f32_tanh(float x) {
 VEC_INLINE float f32_logistic(float x) {
   return 1 / (1 + f32_exp(-x));
 }
+
+/* Near 0 an odd polynomial, else 1 - exp(-g(|x|)); both fitted to the least error over their ranges. */
+VEC_INLINE float f32_erf(float x) {
+  float square = x * x, size = fabsf(x), bounded = size > 4.0F ? 4.0F : size;
+  float p = 8.39728964e-05F;
+  p = p * square - 0.000814968778F;
+  p = p * square + 0.00520170573F;
+  p = p * square - 0.0268596988F;
+  p = p * square + 0.112837017F;
+  p = p * square - 0.376126349F;
+  p = p * square + 0.128379226F; /* 2 / sqrt(pi) - 1 */
+  float g = -0.000194946246F;
+  g = g * bounded + 0.00303368759F;
+  g = g * bounded - 0.0221897587F;
+  g = g * bounded + 0.10385634F;
+  g = g * bounded + 0.637265801F;
+  g = g * bounded + 1.12762737F;
+  g = g * bounded + 0.000207013276F;
+  return copysignf(size < 0.92F ? p * size + size : x != x ? x : 1 - f32_exp(-g), x);
+}

@@ -64,9 +64,10 @@ def run(text, inputs):
     return [np.asarray(r[0]) for r in results]
 
 
-def case(name, inputs, body, results, computations="", tolerance=0):
-    """Registers a case. `body` lines use p0, p1, …; `results` are names of instructions."""
-    CASES.setdefault(name, []).append((inputs, body, results, computations, tolerance))
+def case(name, inputs, body, results, computations="", tolerance=0, wanted=None):
+    """Registers a case. `body` lines use p0, p1, …; `results` are names of instructions. What XLA cannot run on a CPU brings
+    the values `wanted`."""
+    CASES.setdefault(name, []).append((inputs, body, results, computations, tolerance, wanted))
 
 
 def shapes_in(body):
@@ -86,9 +87,9 @@ def program(inputs, body, results, computations):
 
 def write(name, parts):
     entry, computations, pairs, types, tolerance = [], [], [], [], 0
-    for number, (inputs, body, results, comps, part_tolerance) in enumerate(parts):
+    for number, (inputs, body, results, comps, part_tolerance, known) in enumerate(parts):
         try:
-            wanted = run(program(inputs, body, results, comps), inputs)
+            wanted = known or run(program(inputs, body, results, comps), inputs)
         except Exception as error:  # a type that XLA lacks on a CPU is left out
             print(f"{name} part {number} left out: {str(error).splitlines()[0][:150]}")
             continue
@@ -464,6 +465,23 @@ def other_cases():
         case("select_and_scatter", [array("f32", 8, 9), array("f32", *dims), np.zeros((), np.float32)],
              f"  s = f32[8,9] select-and-scatter(p0, p1, p2), window={{{window}}}, select=ge, scatter=add", ["s"],
              greater + ADD.format("f32", "add"), 1e-6)
+
+
+def ragged_dot_cases():
+    sizes = np.array([2, 0, 3, 1], np.int32)
+    x, w = array("f32", 7, 3), array("f32", 4, 3, 5)
+    case("ragged_dot", [x, w, sizes], "  d = f32[7,5] ragged-dot(p0, p1, p2), lhs_contracting_dims={1}, rhs_contracting_dims={1}, "
+         "lhs_ragged_dims={0}, rhs_group_dims={0}", ["d"], tolerance=3e-5, wanted=[np.asarray(jax.lax.ragged_dot(x, w, sizes))])
+    x, y, ends = array("f32", 3, 7), array("f32", 7, 5), np.cumsum(sizes)
+    case("ragged_dot", [x, y, sizes], "  d = f32[4,3,5] ragged-dot(p0, p1, p2), lhs_contracting_dims={1}, rhs_contracting_dims={0}, "
+         "lhs_ragged_dims={1}, rhs_group_dims={}", ["d"], tolerance=3e-5,
+         wanted=[np.stack([x[:, e - n:e] @ y[e - n:e] for n, e in zip(sizes, ends)])])
+    x, w = array("f32", 2, 7, 3), array("f32", 2, 4, 3, 5)
+    groups = np.repeat(np.arange(5), [2, 0, 3, 1, 1])
+    rows = [[x[b, r] @ w[b, g] if g < 4 else np.zeros(5) for r, g in enumerate(groups)] for b in range(2)]
+    case("ragged_dot", [x, w, sizes], "  d = f32[2,7,5] ragged-dot(p0, p1, p2), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+         "lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={1}", ["d"], tolerance=3e-5,
+         wanted=[np.array(rows, np.float32)])
 
 
 def main():

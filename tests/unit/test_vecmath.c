@@ -40,6 +40,7 @@ static void check(const char *name, float (*fast)(float), double (*exact)(double
 }
 
 Test(vecmath, within_two_units_in_the_last_place) {
+  check("erf", f32_erf, erf);
   check("exp", f32_exp, exp);
   check("expm1", f32_expm1, expm1);
   check("log", f32_log, log);
