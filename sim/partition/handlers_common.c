@@ -185,17 +185,34 @@ Status plan_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t o
   return reshard(spmd, operand_value(spmd, instr, operand).at[0], sharding, local);
 }
 
+/* How many ops of the same kind use an operand in the same place: what it is brought to serves them all. */
+static uint32_t like_uses(const Spmd *spmd, const Instr *instr, uint32_t operand) {
+  uint32_t value = instr->operands.at[operand], n = 0;
+  if (spmd->frame->uses[value] < 2) return 1;
+  const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
+  for (uint32_t i = value + 1; i < comp->instrs.n; i++) {
+    const Instr *other = &comp->instrs.at[i];
+    n += other->op == instr->op && operand < other->operands.n && other->operands.at[operand] == value;
+  }
+  return n == 0 ? 1 : n;
+}
+
 Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool reduces, Plan *plan) {
   ValueSharding wanted = wanted_of(spmd, instr);
   RETURN_IF(rule->n_results != wanted.n || rule->n_operands != instr->operands.n,
             diag_fail(spmd->diag, STATUS_INVALID, instr->place, NULL, "the rule of %.*s does not fit it",
                       STR_ARG(instr->name)));
   Sharded *operands = ARENA_ARRAY(spmd->scratch, Sharded, rule->n_operands + 1);
-  for (uint32_t i = 0; i < rule->n_operands; i++) operands[i] = operand_value(spmd, instr, i).at[0];
+  uint32_t *shared = ARENA_ARRAY(spmd->scratch, uint32_t, rule->n_operands + 1);
+  for (uint32_t i = 0; i < rule->n_operands; i++) {
+    operands[i] = operand_value(spmd, instr, i).at[0];
+    shared[i] = like_uses(spmd, instr, i);
+  }
   const Shape **results = ARENA_ARRAY(spmd->scratch, const Shape *, rule->n_results + 1);
   for (uint32_t i = 0; i < rule->n_results; i++) results[i] = shape_leaf(instr->shape, i);
   PlanProblem problem = {.rule = rule,
                          .operands = operands,
+                         .shared = shared,
                          .wanted = wanted.at,
                          .results = results,
                          .reduces = reduces,

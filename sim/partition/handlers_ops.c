@@ -32,6 +32,30 @@ static const FactorRule *rule_for(Spmd *spmd, const Instr *instr) {
   return rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
 }
 
+/* `local` with the layouts of `global`. */
+static const Shape *with_layouts(Spmd *spmd, const Shape *local, const Shape *global) {
+  Shape *shape = arena_copy(spmd->arena, local, sizeof *local);
+  shape->layout = global->layout;
+  const Shape **parts = ARENA_ARRAY(spmd->arena, const Shape *, local->rank + 1);
+  for (uint32_t i = 0; shape_is_tuple(local) && i < local->rank; i++)
+    parts[i] = with_layouts(spmd, local->parts[i], global->parts[i]);
+  if (shape_is_tuple(local)) shape->parts = parts;
+  return shape;
+}
+
+/* A custom call means its layouts: the library that it calls counts on them. */
+static void keep_layouts(Spmd *spmd, uint32_t at, const Instr *instr) {
+  const Attr *written = instr_attr(instr, ATTR_operand_layout_constraints);
+  Instr *local = spmd_instr(spmd, at);
+  local->shape = with_layouts(spmd, local->shape, instr->shape);
+  if (written == NULL || written->shapes.n != local->operands.n) return;
+  const Shape **shapes = ARENA_ARRAY(spmd->scratch, const Shape *, written->shapes.n + 1);
+  for (uint32_t i = 0; i < written->shapes.n; i++)
+    shapes[i] = with_layouts(spmd, spmd_shape(spmd, local->operands.at[i]), written->shapes.at[i]);
+  Attr attr = {.id = ATTR_operand_layout_constraints, .shapes = {shapes, written->shapes.n}};
+  instr_set(spmd->module, local, attr);
+}
+
 Status handle_by_factors(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   const FactorRule *rule = rule_for(spmd, instr);
   if (rule == NULL) return handle_replicated(spmd, instr, result);
@@ -44,7 +68,7 @@ Status handle_by_factors(Spmd *spmd, const Instr *instr, ShardedValue *result) {
     operands[i] = local.instr;
   }
   uint32_t at = add_local(spmd, instr, plan_local_shape(spmd, instr, &plan), operands, instr->operands.n);
-  instr_unset(spmd_instr(spmd, at), ATTR_operand_layout_constraints); /* of the global shapes */
+  if (instr->op == OP_CUSTOM_CALL) keep_layouts(spmd, at, instr);
   return plan_results(spmd, instr, &plan, at, NO_ID, result);
 }
 

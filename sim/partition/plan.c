@@ -179,7 +179,8 @@ static double wire_cost(const Choice *choice) {
   double cost = problem->own_cost == NULL ? 0 : problem->own_cost(problem->self, problem, &plan);
   for (uint32_t i = 0; i < problem->rule->n_operands; i++)
     cost += reshard_cost(choice->spmd, &problem->operands[i],
-                         plan_sharding(choice->spmd, &plan, &problem->rule->operands[i], false));
+                         plan_sharding(choice->spmd, &plan, &problem->rule->operands[i], false)) /
+            (problem->shared == NULL ? 1 : problem->shared[i]);
   for (uint32_t i = 0; i < problem->rule->n_results; i++)
     cost += reshard_cost_between(choice->spmd, problem->results[i],
                                  plan_sharding(choice->spmd, &plan, &problem->rule->results[i], true),

@@ -13,7 +13,8 @@ typedef struct {
 /* What a plan is chosen from. */
 typedef struct PlanProblem {
   const FactorRule *rule;
-  const Sharded *operands;       /* an entry an operand of the rule */
+  const Sharded *operands; /* an entry an operand of the rule */
+  const uint32_t *shared;  /* ops that need the operand likewise, this one included; NULL: only this one */
   const Sharding *const *wanted; /* an entry a result */
   const Shape *const *results;   /* global shapes */
   bool reduces;                  /* whether reduction factors may be cut (the result is then unreduced) */
