@@ -75,10 +75,11 @@ static Status eval_joined(const EvalContext *context, const Instr *instr, Tensor
 typedef struct {
   const char *text;
   Evaluator evaluator;
+  bool passes_on;
 } Target;
 
 static const Target targets[] = {
-#define TARGET(text, evaluator) {text, eval_##evaluator},
+#define TARGET(text, evaluator, passes_on) {text, eval_##evaluator, passes_on},
 #include "sim/eval/custom_call.def"
 #undef TARGET
 };
@@ -92,6 +93,11 @@ static const Target *target_of(Str text) {
 
 bool custom_call_exists(Str target) {
   return target_of(target) != NULL;
+}
+
+bool custom_call_passes_on(Str target) {
+  const Target *known = target_of(target);
+  return known != NULL && known->passes_on;
 }
 
 Status eval_custom_call(const EvalContext *context, const Instr *instr, Tensor *const *operands,

@@ -56,8 +56,8 @@ Tensor *result_in_place(const EvalContext *context, const Instr *instr, Tensor *
 }
 
 /* Ops that only pass operands on, known or not. */
-static bool passes_on(Opcode op) {
-  switch (op) {
+static bool passes_on(const Instr *instr) {
+  switch (instr->op) {
   case OP_TUPLE:
   case OP_GET_TUPLE_ELEMENT:
   case OP_OPT_BARRIER:
@@ -67,8 +67,8 @@ static bool passes_on(Opcode op) {
   case OP_COPY:
   case OP_COPY_START:
   case OP_COPY_DONE:
-  case OP_RESHAPE:
-  case OP_CUSTOM_CALL: return true;
+  case OP_RESHAPE: return true;
+  case OP_CUSTOM_CALL: return custom_call_passes_on(instr_custom_call_target(instr));
   default: return false;
   }
 }
@@ -118,7 +118,7 @@ Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *op
   }
   if (evaluators[instr->op] == NULL) return eval_unsupported(context, instr, op_text(instr->op));
   TRY(check_ranks(context, instr, operands));
-  if (passes_on(instr->op) || result_is_known(context, instr, operands))
+  if (passes_on(instr) || result_is_known(context, instr, operands))
     return evaluate(context, instr, operands, result);
   *result = tensor_new(instr->shape, false);
   return STATUS_OK;

@@ -69,3 +69,5 @@ Tensor *tensor_converted(Tensor *tensor, DType dtype);
 
 /* Whether the target of a custom call can be evaluated. */
 bool custom_call_exists(Str target);
+/* Whether it hands on its operands, known or not. */
+bool custom_call_passes_on(Str target);
