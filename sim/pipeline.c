@@ -9,6 +9,7 @@
 #include "sim/ir/print.h"
 #include "sim/ir/verify.h"
 #include "sim/outputs.h"
+#include "sim/partition/async_fusion.h"
 #include "sim/read/program.h"
 #include "sim/settings.h"
 #include "sim/values.h"
@@ -49,6 +50,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
   ShardOptions settings;
   TRY(shard_settings(pipeline->arena, pipeline->options, pod->n_chips, &settings, diag));
   if (module_is_partitioned(pipeline->module)) {
+    module_split_async_fusions(pipeline->module);
     TRY(partitioned_adopt(pipeline->module, &settings, &pipeline->partitioned, diag));
   } else {
     TRY(module_flatten(pipeline->module, &pipeline->flat, diag));
