@@ -29,14 +29,40 @@ static void add_core_event(Frame *frame, const Step *step, EventKind kind, uint3
                                               .flops = step->demand.flops});
 }
 
-/* Also a fusion whose time stands in the step: it is evaluated whole. */
-static Status run_compute(Frame *frame, const Step *step) {
+static void pass_time(Frame *frame, const Step *step) {
   int64_t start_ps = date_ps();
-  frame_compute(frame, step);
-  if (step->time_ps == 0) return STATUS_OK;
+  if (step->time_ps == 0) return;
   sleep_until_ps(start_ps + step->time_ps);
   add_core_event(frame, step, EVENT_COMPUTE, frame_op(frame, step), start_ps, step->demand.hbm_bytes);
+}
+
+/* Also a fusion whose time stands in the step: it is evaluated whole. */
+static Status run_compute(Frame *frame, const Step *step) {
+  frame_compute(frame, step);
+  pass_time(frame, step);
   return STATUS_OK;
+}
+
+static bool meets_others(const Execution *execution, uint32_t comp) {
+  const CompSchedule *schedule = &execution->schedule->comps[comp];
+  for (uint32_t i = 0; i < schedule->steps.n; i++) {
+    const Step *step = &schedule->steps.at[i];
+    if (step->kind == STEP_COLLECTIVE || step->kind == STEP_START || step->kind == STEP_DONE) return true;
+    if (step->kind != STEP_CALL) continue;
+    const Instr *instr = comp_instr(execution->module, comp, step_instr(step));
+    if (meets_others(execution, instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls)))
+      return true;
+  }
+  return false;
+}
+
+/* A fusion that holds a collective runs step by step, after the time of all that it computes. */
+static Status run_called(Frame *frame, const Step *step) {
+  const Instr *instr = frame_instr(frame, step_instr(step));
+  bool whole = instr->op == OP_FUSION && !meets_others(frame->chip->execution, instr_comp(instr, ATTR_calls));
+  if (whole) return run_compute(frame, step);
+  pass_time(frame, step);
+  return run_call(frame, step);
 }
 
 static Status run_collective(Frame *frame, const Step *step) {
@@ -84,7 +110,7 @@ static Status run_step(Frame *frame, const Step *step) {
   case STEP_DONE: return run_done(frame, step);
   case STEP_WHILE: return run_while(frame, step);
   case STEP_CONDITIONAL: return run_conditional(frame, step);
-  case STEP_CALL: return step->time_ps > 0 ? run_compute(frame, step) : run_call(frame, step);
+  case STEP_CALL: return run_called(frame, step);
   }
   return STATUS_OK;
 }

@@ -318,7 +318,7 @@ uint32_t module_merge_constants(Module *module) {
 /* Depth first from `start`: what it needs, then itself, behind what `order` has already. */
 static void visit(const Comp *comp, uint32_t start, uint32_t *next, uint32_t *stack, uint32_t *order,
                   uint32_t *n) {
-  enum { DONE = 1 << 31 };
+  const uint32_t DONE = UINT32_C(1) << 31;
   uint32_t depth = 0;
   stack[depth++] = start;
   while (depth > 0) {

@@ -2,6 +2,7 @@
  * jitter. Each run is a process of its own. */
 #include "sim/engine/run.h"
 #include "sim/eval/interpret.h"
+#include "sim/partition/async_fusion.h"
 #include "sim/read/program.h"
 #include "sim/values.h"
 
@@ -346,6 +347,73 @@ static const char asyncs[] = HEAD(
 
 Test(run, asynchronous_collectives_overlap) {
   check_run(asyncs);
+}
+
+Test(run, fusions_that_hold_collectives) {
+  check_run(
+      HEAD(4) "fused { a = s32[8,64] parameter(0)\n i = u32[] parameter(1)\n two = u32[] constant(2)\n"
+              " at = u32[] multiply(i, two)\n zero = u32[] constant(0)\n"
+              " r = s32[8,64] all-reduce(a), replica_groups={}, to_apply=isum, channel_id=1, "
+              "use_global_device_ids=true\n"
+              " ROOT s = s32[2,64] dynamic-slice(r, at, zero), dynamic_slice_sizes={2,64} }\n"
+              "ENTRY e {\n" OWN(8, 64) " ROOT f = s32[2,64] fusion(x, id), kind=kCustom, calls=fused\n}\n");
+}
+
+/* As the TPU compiler has it: the fusions between start and end name the collective again. */
+static const char async_fusions[] =
+    "HloModule m, is_scheduled=true, num_partitions=4\n"
+    "begin { p = s32[2,8] parameter(0)\n g = s32[8,8] all-gather(p), channel_id=7, "
+    "replica_groups=[1,4]<=[4], "
+    "dimensions={0}, use_global_device_ids=true\n"
+    " ROOT c = (s32[2,8], s32[8,8], u32[]) custom-call(g), custom_call_target=\"AsyncCollectiveStart\" }\n"
+    "meanwhile { p = s32[2,8] parameter(0)\n b = s32[8,8] parameter(1)\n f = u32[] parameter(2)\n"
+    " y = s32[2,8] parameter(3)\n z = s32[2,8] multiply(y, y)\n"
+    " g = s32[8,8] all-gather(p), channel_id=7, replica_groups=[1,4]<=[4], dimensions={0}, "
+    "use_global_device_ids=true\n"
+    " ROOT t = (s32[2,8], s32[2,8], s32[8,8], s32[8,8], u32[]) tuple(z, p, b, g, f) }\n"
+    "end { p = s32[2,8] parameter(0)\n b = s32[8,8] parameter(1)\n f = u32[] parameter(2)\n"
+    " g = s32[8,8] all-gather(p), channel_id=7, replica_groups=[1,4]<=[4], dimensions={0}, "
+    "use_global_device_ids=true\n"
+    " ROOT c = s32[8,8] custom-call(p, b, g, f), custom_call_target=\"AsyncCollectiveDone\" }\n"
+    "ENTRY e {\n" OWN(
+        2,
+        8) " start = (s32[2,8], s32[8,8], u32[]) fusion(x), kind=kCustom, calls=begin\n"
+           " p0 = s32[2,8] get-tuple-element(start), index=0\n b0 = s32[8,8] get-tuple-element(start), "
+           "index=1\n"
+           " f0 = u32[] get-tuple-element(start), index=2\n"
+           " work = (s32[2,8], s32[2,8], s32[8,8], s32[8,8], u32[]) fusion(p0, b0, f0, x), kind=kOutput, "
+           "calls=meanwhile\n"
+           " z = s32[2,8] get-tuple-element(work), index=0\n p1 = s32[2,8] get-tuple-element(work), index=1\n"
+           " b1 = s32[8,8] get-tuple-element(work), index=2\n f1 = u32[] get-tuple-element(work), index=4\n"
+           " done = s32[8,8] fusion(p1, b1, f1), kind=kCustom, calls=end\n"
+           " plain = s32[8,8] all-gather(x), channel_id=8, replica_groups=[1,4]<=[4], dimensions={0}, "
+           "use_global_device_ids=true\n"
+           " ROOT t = (s32[8,8], s32[8,8], s32[2,8]) tuple(done, plain, z)\n}\n";
+
+Test(run, asynchronous_fusions_are_one_collective) {
+  Run run = run_open(async_fusions);
+  module_split_async_fusions(run.module);
+  cr_assert_eq(run_it(&run), STATUS_OK, "%.*s", STR_ARG(diag_error_text(run.diag)));
+  cr_assert(is_as_interpreted(&run), "the numbers differ from the interpreter's");
+  for (uint32_t d = 0; d < 4; d++) {
+    const Tensor *root = run.result.outputs[d];
+    cr_assert(same(root->parts[0], root->parts[1]));
+  }
+  uint32_t gathers = 0;
+  for (size_t i = 0; i < run.ledger->n_events; i++) gathers += run.ledger->events[i].kind == EVENT_COLLECTIVE;
+  cr_assert_eq(gathers, 2 * 4, "%u", gathers);
+  run_close(&run);
+}
+
+Test(run, an_asynchronous_fusion_without_its_end_is_left) {
+  Run run = run_open(async_fusions);
+  Comp *entry = module_entry(run.module);
+  uint32_t start = comp_find(entry, STR("start")), done = comp_find(entry, STR("done"));
+  instr_set_comp(run.module, &entry->instrs.at[done], ATTR_calls,
+                 module_find_comp(run.module, STR("meanwhile")));
+  module_split_async_fusions(run.module);
+  cr_assert_eq(module_entry(run.module)->instrs.at[start].op, OP_FUSION);
+  run_close(&run);
 }
 
 Test(run, replicas) {
