@@ -31,7 +31,7 @@ typedef struct {
   double hbm_usable; /* the part of it */
   double hbm_bw_Bps;
   double hbm_efficiency, hbm_window_efficiency; /* parts of it that kernels reach */
-  int64_t vmem_bytes;
+  int64_t vmem_bytes, vmem_windows_bytes;       /* of it, what the kernel that runs keeps for its windows */
   double vmem_bw_Bps;
 
   /* [ici] a link, one way */

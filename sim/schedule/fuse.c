@@ -9,19 +9,30 @@
  *   products                     join the elementwise ops that follow them; one a group
  *   all else                     stays alone
  *
- * A broadcast or iota of several groups is made anew in each, and costs nothing. */
+ * Constants come first of all. What several groups use joins the one of a reduction, which then has two
+ * results, if nothing that the reduction needs can depend on it: all else there stands before it. A
+ * broadcast, an iota or a conversion to a wider type that several groups use is made anew in each, and costs
+ * nothing. */
 #include "sim/schedule/fuse.h"
 #include "models/cost.h"
+
+enum { FARTHEST_REDUCTION = 4096 }; /* instructions: bounds the search */
 
 typedef enum {
   ROLE_ALONE,  /* control flow, collectives, sorts, gathers, custom calls, names of what is there */
   ROLE_SHAPE,  /* bitcasts and free reshapes: no work, but may stand within a group */
-  ROLE_REPEAT, /* broadcast, iota: cheap to make again */
+  ROLE_REPEAT, /* broadcast, iota, conversion to a wider type: cheap to make again */
   ROLE_LOOP,   /* elementwise and moving */
   ROLE_UPDATE, /* dynamic-update-slice: in place, so last in its group */
   ROLE_REDUCE,
   ROLE_PRODUCT
 } Role;
+
+/* It reads less than it makes. */
+static bool widens(const Module *module, uint32_t comp, const Instr *convert) {
+  const Shape *from = comp_instr(module, comp, convert->operands.at[0])->shape;
+  return dtype_bits(from->dtype) < dtype_bits(convert->shape->dtype);
+}
 
 static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   switch (instr->op) {
@@ -29,6 +40,7 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   case OP_RESHAPE: return demand_is_free(module, comp, instr) ? ROLE_SHAPE : ROLE_LOOP;
   case OP_BROADCAST:
   case OP_IOTA: return ROLE_REPEAT;
+  case OP_CONVERT: return widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
   case OP_DYNAMIC_UPDATE_SLICE: return ROLE_UPDATE;
   case OP_REDUCE: return ROLE_REDUCE;
   case OP_DOT:
@@ -56,6 +68,7 @@ typedef struct {
   const Comp *body;
   Groups groups;
   bool *has_product, *has_reduce; /* by group */
+  uint32_t *result;               /* by group: what it makes beside a reduction of it; else its last */
   uint32_t *first_user, *users;   /* users[first_user[i] .. first_user[i + 1]) of instruction i */
 } Fuser;
 
@@ -109,9 +122,39 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   case ROLE_REDUCE: return !fuser->has_product[group] && reduced_part_stays(fuser, instr);
   case ROLE_PRODUCT:
     return !fuser->has_product[group] && !fuser->has_reduce[group] &&
-           shape_elements(instr->shape) == shape_elements(last->shape);
+           shape_elements(instr->shape) == shape_elements(body->instrs.at[fuser->result[group]].shape);
   default: return false;
   }
+}
+
+/* Whether all that group `group` takes from outside, but for instruction `at` and constants, stands before
+ * it. */
+static bool needs_only_what_stands_before(const Fuser *fuser, uint32_t group, uint32_t at) {
+  for (uint32_t i = at + 1; i <= group; i++) {
+    if (fuser->groups.last[i] != group) continue;
+    Ids operands = fuser->body->instrs.at[i].operands;
+    for (uint32_t k = 0; k < operands.n; k++) {
+      uint32_t operand = operands.at[k];
+      bool anywhere = fuser->body->instrs.at[operand].op == OP_CONSTANT;
+      if (operand > at && !anywhere && fuser->groups.last[operand] != group) return false;
+    }
+  }
+  return true;
+}
+
+/* The group of a reduction of what several groups use; NO_ID: none. */
+static uint32_t group_of_reduction(const Fuser *fuser, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return NO_ID;
+  for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
+    uint32_t group = fuser->groups.last[fuser->users[u]];
+    if (fuser->body->instrs.at[group].op != OP_REDUCE || fuser->has_product[group]) continue;
+    if (fuser->result[group] == group && group - at < FARTHEST_REDUCTION &&
+        needs_only_what_stands_before(fuser, group, at))
+      return group;
+  }
+  return NO_ID;
 }
 
 /* Whether a broadcast or iota that stays alone is used by kernels only, each of which can make it anew. */
@@ -136,10 +179,51 @@ static void list_members(Arena *arena, Groups *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) groups->members[groups->first[groups->last[i] + 1]++] = i;
 }
 
+/* What leaves each group, and where it runs. */
+static void find_places(Arena *arena, const Comp *body, Groups *groups) {
+  uint32_t n = body->instrs.n;
+  groups->leaves = ARENA_ARRAY(arena, bool, n);
+  groups->runs = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) {
+    Ids operands = body->instrs.at[i].operands;
+    for (uint32_t k = 0; k < operands.n; k++)
+      groups->leaves[operands.at[k]] |= groups->last[operands.at[k]] != groups->last[i];
+    groups->runs[i] = NO_ID;
+  }
+  for (uint32_t i = 0; i < n; i++) groups->leaves[i] |= i == body->root || groups->last[i] == i;
+  for (uint32_t i = n; i-- > 0;) {
+    if (groups->last[i] != i) continue;
+    Ids members = group_members(groups, i);
+    uint32_t at = 0;
+    while (!groups->leaves[members.at[at]]) at++;
+    groups->runs[members.at[at]] = i;
+  }
+}
+
 static Groups new_groups(Arena *arena, uint32_t n) {
   Groups groups = {.last = ARENA_ARRAY(arena, uint32_t, n), .repeated = ARENA_ARRAY(arena, bool, n)};
   for (uint32_t i = 0; i < n; i++) groups.last[i] = i;
   return groups;
+}
+
+static void note_role(Fuser *fuser, uint32_t at) {
+  uint32_t group = fuser->groups.last[at];
+  Role role = role_of(fuser->module, fuser->comp, &fuser->body->instrs.at[at]);
+  if (role == ROLE_PRODUCT) fuser->has_product[group] = true;
+  if (role == ROLE_REDUCE) fuser->has_reduce[group] = true;
+}
+
+static void place_instr(Fuser *fuser, uint32_t at) {
+  uint32_t host = group_of_users(fuser, at);
+  bool joins = host != NO_ID && can_join(fuser, at, host);
+  if (joins) fuser->groups.last[at] = host;
+  fuser->groups.repeated[at] = !joins && can_repeat(fuser, at);
+  if (!joins && !fuser->groups.repeated[at] && (host = group_of_reduction(fuser, at)) != NO_ID) {
+    fuser->groups.last[at] = host;
+    fuser->result[host] = at;
+    fuser->has_reduce[host] = false; /* it comes after, and asks nothing of the others */
+  }
+  note_role(fuser, at);
 }
 
 Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp) {
@@ -149,25 +233,21 @@ Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t
   Fuser fuser = {.pod = pod, .module = module, .comp = comp, .body = body, .groups = new_groups(arena, n)};
   fuser.has_product = ARENA_ARRAY(scratch, bool, n);
   fuser.has_reduce = ARENA_ARRAY(scratch, bool, n);
+  fuser.result = ARENA_ARRAY(scratch, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) fuser.result[i] = i;
   find_users(scratch, &fuser);
-  for (uint32_t i = n; i-- > 0;) {
-    uint32_t host = group_of_users(&fuser, i);
-    bool joins = host != NO_ID && can_join(&fuser, i, host);
-    if (joins) fuser.groups.last[i] = host;
-    fuser.groups.repeated[i] = !joins && can_repeat(&fuser, i);
-    Role role = role_of(module, comp, &body->instrs.at[i]);
-    if (role == ROLE_PRODUCT) fuser.has_product[fuser.groups.last[i]] = true;
-    if (role == ROLE_REDUCE) fuser.has_reduce[fuser.groups.last[i]] = true;
-  }
+  for (uint32_t i = n; i-- > 0;) place_instr(&fuser, i);
   arena_free(scratch);
   list_members(arena, &fuser.groups, n);
+  find_places(arena, body, &fuser.groups);
   return fuser.groups;
 }
 
 Groups groups_single(Arena *arena, const Module *module, uint32_t comp) {
-  uint32_t n = module_comp(module, comp)->instrs.n;
-  Groups groups = new_groups(arena, n);
-  list_members(arena, &groups, n);
+  const Comp *body = module_comp(module, comp);
+  Groups groups = new_groups(arena, body->instrs.n);
+  list_members(arena, &groups, body->instrs.n);
+  find_places(arena, body, &groups);
   return groups;
 }
 
@@ -176,6 +256,7 @@ Groups groups_whole(Arena *arena, const Module *module, uint32_t comp) {
   Groups groups = new_groups(arena, body->instrs.n);
   for (uint32_t i = 0; i < body->instrs.n; i++) groups.last[i] = body->root;
   list_members(arena, &groups, body->instrs.n);
+  find_places(arena, body, &groups);
   return groups;
 }
 

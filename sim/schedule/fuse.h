@@ -3,13 +3,17 @@
 
 #include "models/demand.h"
 
-/* The groups of a computation, by instruction. A group is named by its last instruction; its others have no
- * users outside, so it can run where the last one stands. */
+/* The groups of a computation, by instruction. A group is named by its last instruction. Where a reduction
+ * was taken into the group that makes what it reduces, other members have users outside too; the group then
+ * runs where the first of them stands. */
 typedef struct {
   uint32_t *last;  /* of the group that an instruction is in: itself where it is alone */
   bool *repeated;  /* alone, but made anew in each group that uses it: costs nothing, is never stored */
   uint32_t *first; /* members[first[i] .. first[i + 1]): the group whose last instruction is i, in order */
   uint32_t *members;
+  uint32_t *runs; /* the last instruction of the group that runs where an instruction stands; NO_ID: none */
+  bool *leaves;   /* an instruction that others outside its group use, or the root */
+  bool *in_vmem;  /* values that lie in VMEM; NULL: as their layouts say */
 } Groups;
 
 /* As a compiler would fuse the computation. Lives in `arena`. */

@@ -116,6 +116,7 @@ static Ids new_parts(Frame *frame, uint32_t at) {
   Ids parts = {ARENA_ARRAY(frame->arena, uint32_t, n), n};
   Buffer like = {.born = step, .dies = step, .given = instr->op == OP_PARAMETER};
   add_buffers(frame, instr->shape, like, parts.at);
+  if (frame->made->in_vmem != NULL && frame->made->in_vmem[at]) frame->buffers.at[parts.at[0]].bytes = 0;
   return parts;
 }
 

@@ -7,6 +7,7 @@
 #include "sim/schedule/schedule.h"
 #include "models/cost.h"
 #include "sim/schedule/liveness.h"
+#include "sim/schedule/place.h"
 #include "sim/schedule/traffic.h"
 
 enum { DEEPEST_CALL = 200 };
@@ -146,9 +147,13 @@ static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const 
   Demand sum = {0};
   uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
   for (uint32_t i = 0; i < n; i++) {
-    if (groups->last[i] != i) continue;
-    Ids members = group_members(groups, i);
-    bool kernel = kind_of(comp_instr(scheduler->module, comp, i)) == STEP_COMPUTE;
+    if (comp_instr(scheduler->module, comp, i)->op == OP_CONSTANT) VEC_PUSH(scheduler->arena, &names, i);
+  }
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t last = groups->runs[i];
+    if (last == NO_ID || comp_instr(scheduler->module, comp, last)->op == OP_CONSTANT) continue;
+    Ids members = group_members(groups, last);
+    bool kernel = kind_of(comp_instr(scheduler->module, comp, last)) == STEP_COMPUTE;
     if ((kernel && !timed) || is_untimed(scheduler, comp, groups, members)) {
       for (uint32_t k = 0; k < members.n; k++) VEC_PUSH(scheduler->arena, &names, members.at[k]);
       continue;
@@ -156,7 +161,7 @@ static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const 
     flush_names(scheduler->arena, &names, made);
     Step step;
     int64_t flops;
-    TRY(make_step(scheduler, comp, timed, groups, i, &step, &flops));
+    TRY(make_step(scheduler, comp, timed, groups, last, &step, &flops));
     VEC_PUSH(scheduler->arena, &made->steps, step);
     sum = demand_add(sum, (Demand){.flops = flops});
   }
@@ -175,9 +180,12 @@ static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
   scheduler->depth++;
   scheduler->done[comp] = true;
   CompSchedule *made = &scheduler->schedule->comps[comp];
-  Groups groups = timed && !scheduler->fused ? groups_fused(scheduler->arena, scheduler->pod, module, comp)
-                                             : groups_single(scheduler->arena, module, comp);
+  bool fuses = timed && !scheduler->fused;
+  Groups groups = fuses ? groups_fused(scheduler->arena, scheduler->pod, module, comp)
+                        : groups_single(scheduler->arena, module, comp);
+  if (fuses) groups_place(scheduler->arena, scheduler->pod, module, comp, &groups);
   made->repeated = groups.repeated;
+  made->in_vmem = groups.in_vmem;
   TRY(make_steps(scheduler, comp, timed, &groups, made));
   find_frees(scheduler->arena, module, comp, made);
   scheduler->depth--;

@@ -31,6 +31,7 @@ typedef struct {
 typedef struct {
   Vec(Step) steps;
   const bool *repeated; /* by instruction: made anew by each step that uses it, so never stored; NULL: none */
+  const bool *in_vmem;  /* by instruction: its value lies in VMEM; NULL: as its layout says */
 } CompSchedule;
 
 typedef struct {

@@ -48,6 +48,12 @@ static bool in_hbm(const Shape *shape) {
   return shape->layout == NULL || shape->layout->memory_space == 0;
 }
 
+/* Where a value of the group's computation lies. */
+static bool value_in_hbm(const Kernel *kernel, uint32_t value) {
+  const bool *in_vmem = kernel->groups->in_vmem;
+  return in_vmem != NULL ? !in_vmem[value] : in_hbm(kernel->body->instrs.at[value].shape);
+}
+
 static bool is_call(const Instr *instr) {
   return instr->op == OP_FUSION || instr->op == OP_CALL;
 }
@@ -100,24 +106,24 @@ static int64_t written(const Kernel *kernel, uint32_t value) {
   return is_call(instr) ? shape_bytes(instr->shape) : demand_write_bytes(kernel->module, kernel->comp, instr);
 }
 
-static void load(Demand *demand, int64_t bytes, const Shape *shape) {
-  int64_t hbm_bytes = in_hbm(shape) ? bytes : 0;
+static void load(Demand *demand, int64_t bytes, bool from_hbm) {
+  int64_t hbm_bytes = from_hbm ? bytes : 0;
   *demand =
       demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .load_bytes = hbm_bytes});
 }
 
-static void store(Demand *demand, int64_t bytes, const Shape *shape) {
-  int64_t hbm_bytes = in_hbm(shape) ? bytes : 0;
+static void store(Demand *demand, int64_t bytes, bool to_hbm) {
+  int64_t hbm_bytes = to_hbm ? bytes : 0;
   *demand =
       demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .store_bytes = hbm_bytes});
 }
 
 /* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows. */
-static void prefetch_largest(const Pod *pod, const Reads *reads, Demand *demand) {
-  int64_t most = 0, room = pod->vmem_bytes - pod->vmem_bytes / 8;
+static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *reads, Demand *demand) {
+  int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
-    if (bytes <= room && bytes > most) most = bytes;
+    if (value_in_hbm(kernel, reads->at[i].value) && bytes <= room && bytes > most) most = bytes;
   }
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
 }
@@ -155,11 +161,15 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   Arena *scratch = arena_new();
   Reads reads = reads_of(scratch, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
-    load(&demand, reads.at[i].bytes, kernel.body->instrs.at[reads.at[i].value].shape);
+    load(&demand, reads.at[i].bytes, value_in_hbm(&kernel, reads.at[i].value));
   int64_t read_bytes = demand.vmem_bytes;
-  prefetch_largest(pod, &reads, &demand);
+  prefetch_largest(pod, &kernel, &reads, &demand);
   add_summing(pod, &kernel, read_bytes, &demand);
-  store(&demand, written(&kernel, last), kernel.body->instrs.at[last].shape);
+  Ids members = group_members(groups, last);
+  for (uint32_t i = 0; i < members.n; i++) {
+    uint32_t value = members.at[i];
+    if (groups->leaves[value]) store(&demand, written(&kernel, value), value_in_hbm(&kernel, value));
+  }
   arena_free(scratch);
   return demand;
 }
@@ -179,7 +189,7 @@ bool is_prefetch_across(const Instr *instr) {
  * programs that follow each other would ask more of HBM than it gives. */
 static void load_given(const Module *module, uint32_t comp, const Instr *from, int64_t bytes,
                        Demand *demand) {
-  load(demand, bytes, from->shape);
+  load(demand, bytes, in_hbm(from->shape));
   if (from->op == OP_COPY_DONE && is_prefetch_across(comp_instr(module, comp, from->operands.at[0])))
     *demand = demand_add(*demand, (Demand){.hbm_bytes = bytes});
 }
@@ -199,9 +209,9 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   const Instr *root = &body->instrs.at[body->root];
   const Shape *result = fusion->shape;
   bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;
-  if (!parts) store(&demand, written(&kernel, body->root), result);
+  if (!parts) store(&demand, written(&kernel, body->root), in_hbm(result));
   for (uint32_t k = 0; parts && k < result->rank; k++)
-    store(&demand, written(&kernel, root->operands.at[k]), result->parts[k]);
+    store(&demand, written(&kernel, root->operands.at[k]), in_hbm(result->parts[k]));
   arena_free(scratch);
   return demand;
 }

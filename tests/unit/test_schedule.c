@@ -97,13 +97,38 @@ Test(schedule, an_elementwise_chain_is_one_step_that_reads_and_writes_once) {
   cr_assert_float_eq((double)step(0)->time_ps, 10.0 * 1024 * 1024 / (0.9 * 8.19e11) * 1e12, 100);
 }
 
+#define TWO_KERNELS(size)                                                                                    \
+  "HloModule m\nENTRY e {\n"                                                                                 \
+  "  x = f32[" size "] parameter(0)\n  a = f32[" size "] exponential(x)\n"                                   \
+  "  b = f32[" size "] negate(a)\n  c = f32[" size "] sine(a)\n"                                             \
+  "  ROOT t = (f32[" size "], f32[" size "]) tuple(b, c)\n}\n"
+
 Test(schedule, what_two_kernels_need_is_stored) {
-  run("HloModule m\nENTRY e {\n"
-      "  x = f32[1024,1024] parameter(0)\n  a = f32[1024,1024] exponential(x)\n"
-      "  b = f32[1024,1024] negate(a)\n  c = f32[1024,1024] sine(a)\n"
-      "  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(b, c)\n}\n");
+  run(TWO_KERNELS("8192,8192"));
   expect_steps(3);
-  for (uint32_t s = 0; s < 3; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 8 << 20);
+  for (uint32_t s = 0; s < 3; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 512 << 20);
+}
+
+Test(schedule, what_two_kernels_need_lies_in_vmem_where_it_fits) {
+  run(TWO_KERNELS("1024,1024"));
+  expect_steps(3);
+  for (uint32_t s = 0; s < 3; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 4 << 20);
+  cr_assert_eq(schedule->hbm_temp_bytes, 0);
+}
+
+/* The exponentials and their sums come out of one kernel, which stands before the other use. */
+Test(schedule, a_reduction_joins_what_makes_its_operand) {
+  run("HloModule m\n"
+      "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+      "ENTRY e {\n"
+      "  x = f32[8192,8192] parameter(0)\n  e = f32[8192,8192] exponential(x)\n"
+      "  y = f32[8192,8192] cosine(e)\n  z = f32[] constant(0)\n"
+      "  s = f32[8192] reduce(e, z), dimensions={1}, to_apply=add\n"
+      "  ROOT t = (f32[8192,8192], f32[8192,8192], f32[8192]) tuple(e, y, s)\n}\n");
+  expect_steps(2);
+  cr_assert_eq(step(0)->instrs.n, 2, "exponential and reduce");
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 512 << 20, 40000);
+  cr_assert_eq(step(1)->demand.hbm_bytes, 512 << 20);
 }
 
 Test(schedule, a_broadcast_for_several_kernels_costs_nothing) {
@@ -299,15 +324,15 @@ Test(schedule, trips_that_the_text_says) {
 
 Test(schedule, memory_of_a_chain_of_kernels) {
   run("HloModule m\nENTRY e {\n"
-      "  x = bf16[1024,1024] parameter(0)\n"
-      "  a = bf16[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-      "  b = bf16[1024,1024] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-      "  c = bf16[1024,1024] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
-      "  ROOT d = bf16[1024,1024] dot(c, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
-  cr_assert_eq(schedule->hbm_argument_bytes, 2 << 20);
-  cr_assert_eq(schedule->hbm_output_bytes, 2 << 20);
-  cr_assert_eq(schedule->hbm_temp_bytes, 2 * (2 << 20), "two of a, b, c at once");
-  cr_assert_eq(schedule->hbm_peak_bytes, 4 * (2 << 20));
+      "  x = bf16[8192,8192] parameter(0)\n"
+      "  a = bf16[8192,8192] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  b = bf16[8192,8192] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  c = bf16[8192,8192] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT d = bf16[8192,8192] dot(c, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  cr_assert_eq(schedule->hbm_argument_bytes, 128 << 20);
+  cr_assert_eq(schedule->hbm_output_bytes, 128 << 20);
+  cr_assert_eq(schedule->hbm_temp_bytes, 2 * (128 << 20), "two of a, b, c at once");
+  cr_assert_eq(schedule->hbm_peak_bytes, 4 * (128 << 20));
 }
 
 Test(schedule, what_stays_within_a_step_takes_no_memory) {

@@ -1,0 +1,139 @@
+/* Placement. In: the groups of a computation in their order; out: the values that never see HBM.
+ *
+ * The one idea: VMEM is a room that values share over time. They are taken in the order of what they save,
+ * reads and the write, for each step that they stay; one that finds room over its whole life gets it (as the
+ * TPU compiler's assignment of memory spaces does). The rest of VMEM is left to the kernels' own windows.
+ * Parameters, results and what loops, branches and calls carry stay in HBM. */
+#include "sim/schedule/place.h"
+
+#include <stdlib.h>
+
+typedef struct {
+  uint32_t value, born, dies; /* places of groups in their order */
+  uint32_t uses;
+  int64_t bytes;
+} Life;
+
+typedef Vec(Life) Lives;
+
+typedef struct {
+  const Module *module;
+  uint32_t comp;
+  const Comp *body;
+  const Groups *groups;
+  Life *lives; /* by instruction */
+  bool *stays; /* by instruction: in HBM */
+} Placer;
+
+static bool carries(Opcode op) {
+  return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || op == OP_WHILE || op == OP_CONDITIONAL ||
+         op == OP_CALL || op == OP_PARAMETER || op == OP_CONSTANT || op == OP_OPT_BARRIER ||
+         op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER || op_is_collective(op);
+}
+
+/* Only names what its operand is, or is made anew from it. */
+static bool passes_on(const Placer *placer, uint32_t at) {
+  return placer->groups->repeated[at] || is_alias(placer->module, placer->comp, &placer->body->instrs.at[at]);
+}
+
+static void note_use(Placer *placer, uint32_t value, uint32_t user) {
+  Life *life = &placer->lives[value], *next = &placer->lives[user];
+  bool passes = passes_on(placer, user);
+  bool outside = placer->groups->last[value] != placer->groups->last[user];
+  uint32_t dies = passes ? next->dies : next->born;
+  if (dies > life->dies) life->dies = dies;
+  if (outside) life->uses += passes ? next->uses : 1;
+  if (passes ? placer->stays[user] : carries(placer->body->instrs.at[user].op)) placer->stays[value] = true;
+}
+
+/* Where each group stands in the order, as the birth of all its members. */
+static void find_births(Placer *placer) {
+  uint32_t n = placer->body->instrs.n;
+  for (uint32_t i = 0; i < n; i++) {
+    uint32_t leader = placer->groups->runs[i];
+    Ids members = leader == NO_ID ? (Ids){NULL, 0} : group_members(placer->groups, leader);
+    for (uint32_t k = 0; k < members.n; k++)
+      placer->lives[members.at[k]] = (Life){.value = members.at[k], .born = i, .dies = i};
+  }
+}
+
+static void find_lives(Placer *placer) {
+  for (uint32_t i = placer->body->instrs.n; i-- > 0;) {
+    const Instr *instr = &placer->body->instrs.at[i];
+    if (i == placer->body->root || carries(instr->op)) placer->stays[i] = true;
+    for (uint32_t k = 0; k < instr->operands.n; k++) note_use(placer, instr->operands.at[k], i);
+  }
+}
+
+static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
+  Lives lives = {0};
+  for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
+    const Instr *instr = &placer->body->instrs.at[i];
+    Life *life = &placer->lives[i];
+    bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
+    life->bytes = made ? shape_bytes(instr->shape) : 0;
+    if (made && !placer->stays[i] && life->uses > 0 && life->bytes <= room) VEC_PUSH(arena, &lives, *life);
+  }
+  return lives;
+}
+
+/* What saves more for each step that it stays comes first. */
+static int by_gain(const void *left, const void *right) {
+  const Life *a = left, *b = right;
+  double gain_a = (1.0 + a->uses) / (1.0 + a->dies - a->born);
+  double gain_b = (1.0 + b->uses) / (1.0 + b->dies - b->born);
+  if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;
+  return a->value < b->value ? -1 : 1;
+}
+
+/* A tree of sums over the order, so that lives add up fast: `add` to a stretch, and the most at once in one.
+ */
+typedef struct {
+  int64_t *most, *whole; /* by node: the most below it; what was added to all of it */
+  uint32_t n;
+} Rooms;
+
+static void add_bytes(Rooms *rooms, uint32_t node, uint32_t low, uint32_t high, const Life *life) {
+  if (life->dies < low || life->born > high) return;
+  if (life->born <= low && high <= life->dies) {
+    rooms->whole[node] += life->bytes;
+    rooms->most[node] += life->bytes;
+    return;
+  }
+  uint32_t middle = low + (high - low) / 2;
+  add_bytes(rooms, 2 * node, low, middle, life);
+  add_bytes(rooms, 2 * node + 1, middle + 1, high, life);
+  int64_t left = rooms->most[2 * node], right = rooms->most[2 * node + 1];
+  rooms->most[node] = rooms->whole[node] + (left > right ? left : right);
+}
+
+static int64_t most_bytes(const Rooms *rooms, uint32_t node, uint32_t low, uint32_t high, const Life *life) {
+  if (life->dies < low || life->born > high) return 0;
+  if (life->born <= low && high <= life->dies) return rooms->most[node];
+  uint32_t middle = low + (high - low) / 2;
+  int64_t left = most_bytes(rooms, 2 * node, low, middle, life);
+  int64_t right = most_bytes(rooms, 2 * node + 1, middle + 1, high, life);
+  return rooms->whole[node] + (left > right ? left : right);
+}
+
+void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, Groups *groups) {
+  Arena *scratch = arena_new();
+  const Comp *body = module_comp(module, comp);
+  uint32_t n = body->instrs.n;
+  Placer placer = {module, comp, body, groups, ARENA_ARRAY(scratch, Life, n), ARENA_ARRAY(scratch, bool, n)};
+  find_births(&placer);
+  find_lives(&placer);
+  int64_t room = pod->vmem_bytes - pod->vmem_windows_bytes;
+  Lives lives = candidates(scratch, &placer, room);
+  if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
+  Rooms rooms = {ARENA_ARRAY(scratch, int64_t, 4 * (size_t)n + 4),
+                 ARENA_ARRAY(scratch, int64_t, 4 * (size_t)n + 4), n};
+  groups->in_vmem = ARENA_ARRAY(arena, bool, n);
+  for (uint32_t i = 0; i < lives.n; i++) {
+    const Life *life = &lives.at[i];
+    if (most_bytes(&rooms, 1, 0, n - 1, life) + life->bytes > room) continue;
+    add_bytes(&rooms, 1, 0, n - 1, life);
+    groups->in_vmem[life->value] = true;
+  }
+  arena_free(scratch);
+}
