@@ -28,6 +28,7 @@ Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_convolution(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_reduce_window(Spmd *spmd, const Instr *instr, ShardedValue *result);
+Status handle_select_and_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_tuple(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_get_tuple_element(Spmd *spmd, const Instr *instr, ShardedValue *result);
 Status handle_opt_barrier(Spmd *spmd, const Instr *instr, ShardedValue *result);

@@ -1,6 +1,6 @@
-/* Handlers of ops with sliding windows: convolution and reduce-window. Along a dimension of windows that is
- * cut each device fetches the halo that its windows reach into (row_map.h); what lies outside of the array is
- * filled with what padding would be, and the local op has no padding there. */
+/* Handlers of ops with sliding windows: convolution, reduce-window, select-and-scatter. Along a dimension of
+ * windows that is cut each device fetches the halo that its windows reach into (row_map.h); what lies outside
+ * of the array is filled with what padding would be, and the local op has no padding there. */
 #include "sim/partition/handlers.h"
 #include "sim/partition/row_map.h"
 
@@ -45,7 +45,7 @@ static double halo_cost(void *self, const PlanProblem *problem, const Plan *plan
   return bytes;
 }
 
-static void choose(Sliding *op, double point_cost, Plan *plan) {
+static void choose(Sliding *op, double point_cost, OwnCost own_cost, Plan *plan) {
   Spmd *spmd = op->spmd;
   Sharded *operands = ARENA_ARRAY(spmd->scratch, Sharded, op->rule->n_operands);
   const Shape **results = ARENA_ARRAY(spmd->scratch, const Shape *, op->rule->n_results);
@@ -57,7 +57,7 @@ static void choose(Sliding *op, double point_cost, Plan *plan) {
                          .results = results,
                          .reduces = true,
                          .point_cost_bytes = point_cost,
-                         .own_cost = halo_cost,
+                         .own_cost = own_cost,
                          .self = op};
   *plan = plan_choose(spmd, &problem);
 }
@@ -156,7 +156,7 @@ Status handle_reduce_window(Spmd *spmd, const Instr *instr, ShardedValue *result
   Sliding op = sliding_new(spmd, instr);
   read_reduce_window(&op);
   Plan plan;
-  choose(&op, hbm_point_bytes, &plan);
+  choose(&op, hbm_point_bytes, halo_cost, &plan);
   uint32_t n = op.n_sources, *operands = ARENA_ARRAY(spmd->scratch, uint32_t, 2 * n);
   for (uint32_t i = 0; i < n; i++) {
     Sharded init;
@@ -251,7 +251,7 @@ Status handle_convolution(Spmd *spmd, const Instr *instr, ShardedValue *result) 
   Sliding op = sliding_new(spmd, instr);
   read_convolution(&op, labels);
   Plan plan;
-  choose(&op, mxu_point_bytes, &plan);
+  choose(&op, mxu_point_bytes, halo_cost, &plan);
   uint32_t operands[2];
   uint32_t zero = spmd_scalar(spmd, operand_value(spmd, instr, 0).at[0].global->dtype, 0);
   TRY(fetch(&op, &plan, 0, zero, &operands[0]));
@@ -262,5 +262,60 @@ Status handle_convolution(Spmd *spmd, const Instr *instr, ShardedValue *result) 
   operands[1] = mask_features(&op, &plan, 1, kernel.instr, labels->rhs_input_feature, zero);
   uint32_t local = add_local(spmd, instr, results_shape(&op, &plan), operands, 2);
   localize_convolution(&op, &plan, labels, local);
+  return give(&op, &plan, local, result);
+}
+
+/* --- select-and-scatter
+ * ------------------------------------------------------------------------------------------- */
+
+/* Windows that lie side by side, so that a shard of the source has its own shard of the operand. */
+static bool tiles_evenly(const WindowDim *window, int64_t rows, int64_t windows) {
+  bool plain =
+      window->pad_low == 0 && window->pad_high == 0 && window->lhs_dilate == 1 && window->rhs_dilate == 1;
+  return plain && window->size <= window->stride && rows == windows * window->stride;
+}
+
+static double scatter_cost(void *self, const PlanProblem *problem, const Plan *plan) {
+  const Sliding *op = self;
+  Window window = instr_window(op->instr);
+  const Shape *source = problem->operands[1].global;
+  for (uint32_t d = 0; d < op->out->rank; d++) {
+    int64_t windows = source->dims[d], shards = axes_size(plan->axes[d]);
+    if (shards == 1 || d >= window.n || op->out->dims[d] == windows) continue;
+    if (!tiles_evenly(&window.at[d], op->out->dims[d], windows) || windows % shards != 0) return HUGE_VAL;
+  }
+  return 0;
+}
+
+/* Whether a dimension without a real window may be cut freely: its windows are single rows. */
+static bool windows_are_rows(const Sliding *op, const Shape *source) {
+  Window window = instr_window(op->instr);
+  for (uint32_t d = 0; d < window.n; d++)
+    if (op->out->dims[d] == source->dims[d] && (window.at[d].size != 1 || window.at[d].pad_low != 0))
+      return false;
+  return true;
+}
+
+/* Operand and source are cut together along windows that do not reach over their shards. */
+Status handle_select_and_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result) {
+  Sliding op = sliding_new(spmd, instr);
+  const Shape *source = operand_value(spmd, instr, 1).at[0].global;
+  if (!windows_are_rows(&op, source)) return handle_by_factors(spmd, instr, result);
+  TensorFactors tensor = tensor_of_rank(spmd->scratch, op.out->rank);
+  for (uint32_t d = 0; d < op.out->rank; d++) tensor.dims[d] = ids_of(spmd->scratch, &d, 1);
+  op.rule->n_operands = 3;
+  op.rule->n_results = 1;
+  op.rule->operands = ARENA_ARRAY(spmd->scratch, TensorFactors, 3); /* the initial value is a scalar */
+  op.rule->results = ARENA_ARRAY(spmd->scratch, TensorFactors, 1);
+  op.rule->operands[0] = op.rule->operands[1] = op.rule->results[0] = tensor;
+  Plan plan;
+  choose(&op, hbm_point_bytes, scatter_cost, &plan);
+  uint32_t operands[3];
+  for (uint32_t i = 0; i < 3; i++) {
+    Sharded local;
+    TRY(plan_operand(spmd, instr, &plan, i, &local));
+    operands[i] = local.instr;
+  }
+  uint32_t local = add_local(spmd, instr, results_shape(&op, &plan), operands, 3);
   return give(&op, &plan, local, result);
 }

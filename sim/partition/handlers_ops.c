@@ -294,6 +294,7 @@ static const Handler handlers[OP_COUNT] = {
     [OP_DOT] = handle_dot,
     [OP_CONVOLUTION] = handle_convolution,
     [OP_REDUCE_WINDOW] = handle_reduce_window,
+    [OP_SELECT_AND_SCATTER] = handle_select_and_scatter,
     [OP_DYNAMIC_SLICE] = handle_dynamic_slice,
     [OP_GATHER] = handle_gather,
     [OP_SCATTER] = handle_scatter,

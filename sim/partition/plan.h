@@ -10,8 +10,13 @@ typedef struct {
   double cost;    /* in bytes on the wire */
 } Plan;
 
+typedef struct PlanProblem PlanProblem;
+
+/* Bytes on the wire that an op itself needs under a plan; HUGE_VAL where it cannot be cut so. */
+typedef double (*OwnCost)(void *self, const PlanProblem *problem, const Plan *plan);
+
 /* What a plan is chosen from. */
-typedef struct PlanProblem {
+struct PlanProblem {
   const FactorRule *rule;
   const Sharded *operands; /* an entry an operand of the rule */
   const uint32_t *shared;  /* ops that need the operand likewise, this one included; NULL: only this one */
@@ -19,10 +24,9 @@ typedef struct PlanProblem {
   const Shape *const *results;   /* global shapes */
   bool reduces;                  /* whether reduction factors may be cut (the result is then unreduced) */
   double point_cost_bytes;       /* of a point of the op's iteration space, in bytes on the wire */
-  /* Bytes on the wire that the op itself needs under a plan; NULL: none. */
-  double (*own_cost)(void *self, const struct PlanProblem *problem, const Plan *plan);
-  void *self;
-} PlanProblem;
+  OwnCost own_cost;              /* NULL: none */
+  void *self;                    /* of own_cost */
+};
 
 /* The cheapest plan: bytes on the wire to bring the operands to it and its results to where they are wanted,
  * and the time of the op itself told in such bytes. */
