@@ -43,7 +43,7 @@ size_t str_find(Str a, char c) {
 Str str_sub(Str a, size_t start, size_t stop) {
   if (stop > a.n) stop = a.n;
   if (start > stop) start = stop;
-  return (Str){a.at + start, stop - start};
+  return a.at == NULL ? a : (Str){a.at + start, stop - start};
 }
 
 static bool blank(char c) {

@@ -128,14 +128,15 @@ static Status import_instr(Graph *graph, uint32_t comp, uint32_t at) {
 /* --- Groups and barriers. --- */
 
 static Status import_group(Graph *graph, uint32_t comp, const Instr *instr) {
-  Str text;
+  Str text = {0};
   int64_t group;
   if (!is_custom_call(instr, "xla.sdy.ShardingGroup") || instr->operands.n != 1) return STATUS_OK;
   bool given = instr_frontend(instr, "xla.sdy.sharding_group_id", &text);
   text = str_sub(text, 0, str_find(text, ' ')); /* `3 : i64` */
   RETURN_IF(!given || !str_to_int(text, &group) || group < 0 || group >= NO_ID,
             diag_fail(graph->diag, STATUS_INVALID, instr->place, NULL, "a sharding group without a number"));
-  graph_slot(graph, graph->leaves[comp][instr->operands.at[0]].at[0])->group = (uint32_t)group;
+  Ids values = graph->leaves[comp][instr->operands.at[0]];
+  if (values.n != 0) graph_slot(graph, values.at[0])->group = (uint32_t)group;
   return STATUS_OK;
 }
 

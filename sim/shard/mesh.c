@@ -3,6 +3,8 @@
  * the digits of one axis, so that it too has a size and a stride (shardy: sdy.mesh, AxisRefAttr). */
 #include "sim/shard/sharding.h"
 
+#include <ctype.h>
+
 static int64_t *inverse(Arena *arena, const int64_t *device_ids, uint32_t n) {
   int64_t *positions = ARENA_ARRAY(arena, int64_t, n);
   for (uint32_t p = 0; p < n; p++) positions[device_ids[p]] = p;
@@ -31,10 +33,16 @@ const Mesh *mesh_new(Arena *arena, Str name, const MeshAxis *axes, uint32_t n_ax
   return mesh;
 }
 
+static bool is_name(Str text) {
+  for (size_t i = 0; i < text.n; i++)
+    if (!isalnum((unsigned char)text.at[i]) && strchr("_-.", text.at[i]) == NULL) return false;
+  return text.n != 0 && memchr(text.at, 0, text.n) == NULL;
+}
+
 static Status parse_axis(Str text, MeshAxis *axis, Diag *diag) {
   size_t equals = str_find(text, '=');
   axis->name = str_trim(str_sub(text, 0, equals));
-  RETURN_IF(axis->name.n == 0 || !str_to_int(str_trim(str_sub(text, equals + 1, text.n)), &axis->size) ||
+  RETURN_IF(!is_name(axis->name) || !str_to_int(str_trim(str_sub(text, equals + 1, text.n)), &axis->size) ||
                 axis->size < 1,
             diag_fail(diag, STATUS_USAGE, NOWHERE, "write axes as data=4,model=2",
                       "'%.*s' is not an axis of a mesh", STR_ARG(text)));

@@ -44,6 +44,8 @@ Status scan_quoted(Scan *scan, Str *value) {
   *value = str_sub(rest, 1, rest.n);
   *value = str_sub(*value, 0, str_find(*value, rest.at[0]));
   RETURN_IF(value->n + 2 > rest.n, scan_fail(scan, "a closing quote"));
+  for (size_t i = 0; i < value->n; i++)
+    RETURN_IF(iscntrl((unsigned char)value->at[i]), scan_fail(scan, "a name that can be printed"));
   scan->at += value->n + 2;
   return STATUS_OK;
 }

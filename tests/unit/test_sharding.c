@@ -57,7 +57,7 @@ Test(sharding, mesh_is_row_major) {
 }
 
 Test(sharding, mesh_errors) {
-  const char *bad[] = {"", "data", "data=0", "data=x", "data=2,data=2", "a=65536,b=65536", "=2"};
+  const char *bad[] = {"", "data", "data=0", "data=x", "data=2,data=2", "a=65536,b=65536", "=2", "a b=2"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     const Mesh *mesh;
     Diag *own = diag_new();
