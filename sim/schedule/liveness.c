@@ -6,6 +6,7 @@
  * there it counts as memory given back when it dies, so an update in place comes out as nothing. */
 #include "sim/schedule/liveness.h"
 #include "models/cost.h"
+#include "models/tiling.h"
 #include "sim/schedule/fuse.h"
 
 #include <stdlib.h>
@@ -96,7 +97,7 @@ static uint32_t count_parts(const Shape *shape) {
 }
 
 static int64_t hbm_bytes(const Shape *shape) {
-  return shape->layout != NULL && shape->layout->memory_space != 0 ? 0 : shape_bytes(shape);
+  return shape->layout != NULL && shape->layout->memory_space != 0 ? 0 : tiled_bytes(shape);
 }
 
 static uint32_t *add_buffers(Frame *frame, const Shape *shape, Buffer like, uint32_t *into) {

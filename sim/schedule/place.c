@@ -5,6 +5,7 @@
  * TPU compiler's assignment of memory spaces does). The rest of VMEM is left to the kernels' own windows.
  * Parameters, results and what loops, branches and calls carry stay in HBM. */
 #include "sim/schedule/place.h"
+#include "models/tiling.h"
 
 #include <stdlib.h>
 
@@ -71,7 +72,7 @@ static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
     const Instr *instr = &placer->body->instrs.at[i];
     Life *life = &placer->lives[i];
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
-    life->bytes = made ? shape_bytes(instr->shape) : 0;
+    life->bytes = made ? tiled_bytes(instr->shape) : 0;
     if (made && !placer->stays[i] && life->uses > 0 && life->bytes <= room) VEC_PUSH(arena, &lives, *life);
   }
   return lives;
