@@ -10,6 +10,7 @@
 #include "sim/ir/verify.h"
 #include "sim/outputs.h"
 #include "sim/partition/async_fusion.h"
+#include "sim/partition/scatter_fusion.h"
 #include "sim/read/program.h"
 #include "sim/settings.h"
 #include "sim/values.h"
@@ -51,6 +52,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
   TRY(shard_settings(pipeline->arena, pipeline->options, pod->n_chips, &settings, diag));
   if (module_is_partitioned(pipeline->module)) {
     module_split_async_fusions(pipeline->module);
+    module_join_scatter_fusions(pipeline->module);
     TRY(partitioned_adopt(pipeline->module, &settings, &pipeline->partitioned, diag));
   } else {
     TRY(module_flatten(pipeline->module, &pipeline->flat, diag));

@@ -3,6 +3,7 @@
 #include "sim/engine/run.h"
 #include "sim/eval/interpret.h"
 #include "sim/partition/async_fusion.h"
+#include "sim/partition/scatter_fusion.h"
 #include "sim/read/program.h"
 #include "sim/values.h"
 
@@ -357,6 +358,41 @@ Test(run, fusions_that_hold_collectives) {
               "use_global_device_ids=true\n"
               " ROOT s = s32[2,64] dynamic-slice(r, at, zero), dynamic_slice_sizes={2,64} }\n"
               "ENTRY e {\n" OWN(8, 64) " ROOT f = s32[2,64] fusion(x, id), kind=kCustom, calls=fused\n}\n");
+}
+
+/* As the TPU compiler has it: each device keeps the part of its place in the group, by a table. */
+#define SCATTER_FUSION(table)                                                                                \
+  "HloModule m, is_scheduled=true, num_partitions=4\n"                                                       \
+  "isum { a = s32[] parameter(0)\n b = s32[] parameter(1)\n ROOT c = s32[] add(a, b) }\n"                    \
+  "fused { a = s32[8,6] parameter(0)\n"                                                                      \
+  " r = s32[8,6] all-reduce(a), replica_groups={{0,2},{1,3}}, to_apply=isum, channel_id=1, "                 \
+  "use_global_device_ids=true\n"                                                                             \
+  " places = u32[4] constant(" table ")\n i = u32[] partition-id()\n"                                        \
+  " mine = u32[1] dynamic-slice(places, i), dynamic_slice_sizes={1}\n place = u32[] bitcast(mine)\n"         \
+  " four = u32[] constant(4)\n at = u32[] multiply(place, four)\n zero = u32[] constant(0)\n"                \
+  " ROOT s = s32[4,6] dynamic-slice(r, at, zero), dynamic_slice_sizes={4,6} }\n"                             \
+  "ENTRY e {\n" OWN(8, 6) " ROOT f = s32[4,6] fusion(x), kind=kCustom, calls=fused\n}\n"
+
+static Opcode scatter_fusion_op(const char *text) {
+  Run plain = run_open(text), run = run_open(text);
+  module_join_scatter_fusions(run.module);
+  uint32_t fused = module_find_comp(run.module, STR("fused"));
+  Opcode op = comp_instr(run.module, fused, comp_find(module_comp(run.module, fused), STR("r")))->op;
+  cr_assert_eq(run_it(&run), STATUS_OK, "%.*s", STR_ARG(diag_error_text(run.diag)));
+  plain.result = run.result; /* what the text as it stands gives is what the run gave */
+  cr_assert(is_as_interpreted(&plain), "the numbers differ from the interpreter's");
+  plain.result = (RunResult){0};
+  run_close(&plain);
+  run_close(&run);
+  return op;
+}
+
+Test(run, fusions_that_keep_their_part_are_reduce_scatters) {
+  cr_expect_eq(scatter_fusion_op(SCATTER_FUSION("{0, 0, 1, 1}")), OP_REDUCE_SCATTER);
+}
+
+Test(run, fusions_that_keep_another_part_are_left) {
+  cr_expect_eq(scatter_fusion_op(SCATTER_FUSION("{1, 0, 0, 1}")), OP_ALL_REDUCE);
 }
 
 /* As the TPU compiler has it: the fusions between start and end name the collective again. */
