@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { TILE = 16 };
+enum { TILE = 16, SHORT_FILL = 32 };
 
 typedef struct {
   unsigned char bytes[16];
@@ -101,7 +101,7 @@ static void copy_run(const void *self, const Box *box, unsigned char *to, const 
   int64_t n = box->dims[d], to_step = box->to_step[d], from_step = box->from_step[d];
   if (to_step == bytes && from_step == bytes) {
     memcpy(to, from, (size_t)n * bytes);
-  } else if (to_step == bytes && from_step == 0) {
+  } else if (to_step == bytes && from_step == 0 && n >= SHORT_FILL) {
     box_fill(to, from, bytes, n);
   } else {
     strided_copy(bytes)(n, to, to_step, from, from_step);

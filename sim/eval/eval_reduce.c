@@ -53,48 +53,93 @@ static const unsigned char *block_of(const Plain *plain, const unsigned char *fr
   return (const unsigned char *)space;
 }
 
-/* into[i] = op(into[i], from[i]). */
-static void combine_row(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t n) {
+/* What a step of the walk does with `rows` rows of n elements. */
+typedef void (*RowsStep)(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t rows,
+                         int64_t n);
+
+/* Kept rows into one another's places: into[i] = op(into[i], from[i]) for all elements of all rows. */
+static void combine_rows(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t rows,
+                         int64_t n) {
   uint32_t from_bytes = dtype_bytes(plain->from), kept_bytes = dtype_bytes(plain->kept);
   double space[KERNEL_BLOCK];
-  int64_t step = plain->from == plain->kept ? n : KERNEL_BLOCK;
-  for (int64_t i = 0; i < n; i += step) {
-    int64_t some = n - i < step ? n - i : step;
+  int64_t total = rows * n, step = plain->from == plain->kept ? total : KERNEL_BLOCK;
+  for (int64_t i = 0; i < total; i += step) {
+    int64_t some = total - i < step ? total - i : step;
     const unsigned char *block = block_of(plain, from + i * from_bytes, some, space);
     binary_run(plain->op, plain->kept, some, into + i * kept_bytes, block, into + i * kept_bytes);
   }
 }
 
-/* *into = op(*into, every element of the run): lanes side by side, which are then folded in halves. */
-static void fold_run(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t n) {
+/* All rows into one: into[i] = op(into[i], from[row][i]). As many rows as fit stand side by side in lanes,
+ * which are folded in halves at the end. */
+static void fold_rows(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t rows,
+                      int64_t n) {
   uint32_t from_bytes = dtype_bytes(plain->from), kept_bytes = dtype_bytes(plain->kept);
   complex double lanes[KERNEL_BLOCK];
   double space[KERNEL_BLOCK];
   unsigned char *lane = (unsigned char *)lanes;
-  int64_t width = n < KERNEL_BLOCK ? n : KERNEL_BLOCK;
+  int64_t total = rows * n, side_by_side = KERNEL_BLOCK / n < rows ? KERNEL_BLOCK / n : rows;
+  int64_t width = side_by_side * n;
   memcpy(lane, block_of(plain, from, width, space), (size_t)width * kept_bytes);
-  for (int64_t i = width; i < n; i += width) {
-    int64_t some = n - i < width ? n - i : width;
+  for (int64_t i = width; i < total; i += width) {
+    int64_t some = total - i < width ? total - i : width;
     const unsigned char *block = block_of(plain, from + i * from_bytes, some, space);
     binary_run(plain->op, plain->kept, some, lane, block, lane);
   }
-  for (; width > 1; width -= width / 2)
-    binary_run(plain->op, plain->kept, width / 2, lane, lane + (width - width / 2) * kept_bytes, lane);
-  binary_run(plain->op, plain->kept, 1, into, lane, into);
+  for (; side_by_side > 1; side_by_side -= side_by_side / 2) {
+    int64_t half = side_by_side / 2, upper = (side_by_side - half) * n;
+    binary_run(plain->op, plain->kept, half * n, lane, lane + upper * kept_bytes, lane);
+  }
+  binary_run(plain->op, plain->kept, n, into, lane, into);
+}
+
+/* One run of n elements into one. */
+static void fold_run(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t rows,
+                     int64_t n) {
+  fold_rows(plain, into, from, rows * n, 1);
+}
+
+/* Short rows, each into one element: column after column, all rows of a block at once. */
+static void fold_columns(const Plain *plain, unsigned char *into, const unsigned char *from, int64_t rows,
+                         int64_t n) {
+  uint32_t from_bytes = dtype_bytes(plain->from), kept_bytes = dtype_bytes(plain->kept);
+  complex double column[KERNEL_BLOCK];
+  for (int64_t i = 0; i < rows; i += KERNEL_BLOCK) {
+    int64_t some = rows - i < KERNEL_BLOCK ? rows - i : KERNEL_BLOCK;
+    Box box = box_dense(&some, 1, from_bytes);
+    box.from_step[0] = n * from_bytes;
+    for (int64_t c = 0; c < n; c++) {
+      box_copy(&box, (unsigned char *)column, from + (i * n + c) * from_bytes);
+      combine_rows(plain, into + i * kept_bytes, (unsigned char *)column, 1, some);
+    }
+  }
+}
+
+/* How the inner runs are reduced: by which step, of how many rows (of the second run) at once. */
+typedef struct {
+  RowsStep step;
+  int64_t rows;
+} Inner;
+
+static Inner inner_of(const Runs *runs) {
+  enum { SHORT = 64 };
+  bool reduced = runs->out_step[0] == 0, two = runs->rank > 1;
+  if (reduced && two && runs->dims[0] < SHORT) return (Inner){fold_columns, runs->dims[1]};
+  if (reduced) return (Inner){fold_run, 1};
+  if (two && runs->dims[0] <= KERNEL_BLOCK / 2) return (Inner){fold_rows, runs->dims[1]};
+  return (Inner){combine_rows, 1};
 }
 
 static void reduce_plain(const Plain *plain, const Runs *runs, const Tensor *x, unsigned char *into) {
+  Inner inner = inner_of(runs);
   uint32_t from_bytes = dtype_bytes(plain->from), kept_bytes = dtype_bytes(plain->kept);
+  uint32_t outer = inner.rows == 1 ? 1 : 2;
   const unsigned char *from = x->data, *end = x->data + x->bytes;
   int64_t at[EVAL_MAX_RANK] = {0}, n = runs->dims[0];
   while (from < end) {
-    if (runs->out_step[0] == 0) {
-      fold_run(plain, into, from, n);
-    } else {
-      combine_row(plain, into, from, n);
-    }
-    from += n * from_bytes;
-    for (uint32_t d = 1; d < runs->rank; d++) {
+    inner.step(plain, into, from, inner.rows, n);
+    from += inner.rows * n * from_bytes;
+    for (uint32_t d = outer; d < runs->rank; d++) {
       into += runs->out_step[d] * kept_bytes;
       if (++at[d] < runs->dims[d]) break;
       into -= runs->out_step[d] * runs->dims[d] * kept_bytes;

@@ -155,7 +155,7 @@ Status handle_collective(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   RETURN_IF(wanted.n != 1 && wanted.n != instr->operands.n,
             diag_fail(spmd->diag, STATUS_INVALID, instr->place, "use its synchronous form",
                       "%s in a program that is to be partitioned is not supported yet", op_text(instr->op)));
-  ours.at = arena_copy(spmd->scratch, wanted.at, (wanted.n + 1) * sizeof *wanted.at);
+  ours.at = arena_copy(spmd->scratch, wanted.at, wanted.n * sizeof *wanted.at);
   Ints dims = instr_ints(instr, ATTR_dimensions);
   for (uint32_t i = 0; i < wanted.n; i++)
     for (uint32_t k = 0; k < dims.n; k++)

@@ -104,8 +104,8 @@ static void describe_ends(Spmd *spmd, const Comp *flat) {
   out->mesh = spmd->mesh;
   out->n_params = from->n_params;
   out->n_outputs = from->n_outputs;
-  out->params = arena_copy(spmd->arena, from->params, (from->n_params + 1) * sizeof *from->params);
-  out->outputs = arena_copy(spmd->arena, from->outputs, (from->n_outputs + 1) * sizeof *from->outputs);
+  out->params = arena_copy(spmd->arena, from->params, from->n_params * sizeof *from->params);
+  out->outputs = arena_copy(spmd->arena, from->outputs, from->n_outputs * sizeof *from->outputs);
   out->global_params = ARENA_ARRAY(spmd->arena, const Shape *, from->n_params + 1);
   out->global_outputs = ARENA_ARRAY(spmd->arena, const Shape *, from->n_outputs + 1);
   for (uint32_t i = 0; i < from->n_params && i < flat->params.n; i++)

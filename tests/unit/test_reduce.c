@@ -69,6 +69,18 @@ Test(reduce, long_sums_are_accurate) {
   tensor_release(bf16);
 }
 
+/* Rows of every length by which the inner dimensions are taken otherwise, in both directions. */
+Test(reduce, short_and_long_rows) {
+  for (int64_t n = 1; n <= 1100; n = n * 3 + 1) {
+    Tensor *rows = run_sum(DTYPE_S32, DIMS(700, n), 2, (int64_t[]){1}, 1, DIMS(700));
+    Tensor *columns = run_sum(DTYPE_F32, DIMS(3, 700, n), 2, (int64_t[]){1}, 1, DIMS(3, n));
+    for (int64_t i = 0; i < 700; i++) cr_assert_eq(tensor_int_at(rows, i), 2 * n);
+    for (int64_t i = 0; i < 3 * n; i++) cr_assert_eq(tensor_double_at(columns, i), 1400);
+    tensor_release(rows);
+    tensor_release(columns);
+  }
+}
+
 Test(reduce, an_empty_dimension_gives_the_initial_value) {
   Tensor *sum = run_sum(DTYPE_F32, DIMS(2, 0), 1, (int64_t[]){1}, 1, DIMS(2));
   expect_values(sum, VALUES(0, 0));
