@@ -2,12 +2,13 @@
  *
  * The one idea: only what crosses the group's border moves through HBM. Every operand is followed through
  * bitcasts, and through broadcasts that are made anew, to the value that is stored; several reads of parts of
- * it sum up, to at most all of it. */
+ * it sum up, to at most all of it. What is only sliced within the group is made only in that part. */
 #include "sim/schedule/traffic.h"
 
 #include "models/cost.h"
 #include "models/mxu_model.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* A group of a computation, and how it reads what lies outside. */
@@ -17,6 +18,8 @@ typedef struct {
   const Comp *body;
   const Groups *groups;
   uint32_t last;
+  Ids members;
+  double *shares; /* by member: the part of its value that the kernel needs */
 } Kernel;
 
 typedef struct {
@@ -54,18 +57,84 @@ static bool value_in_hbm(const Kernel *kernel, uint32_t value) {
   return in_vmem != NULL ? !in_vmem[value] : in_hbm(kernel->body->instrs.at[value].shape);
 }
 
-static bool is_call(const Instr *instr) {
-  return instr->op == OP_FUSION || instr->op == OP_CALL;
+static Reads reads_of(Arena *arena, const Kernel *kernel);
+
+static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
+                          uint32_t last);
+
+/* A fusion's computation, or a called one, as one kernel; false where there is none. */
+static bool open_callee(Arena *arena, const Module *module, const Instr *instr, Kernel *kernel) {
+  if (instr->op != OP_FUSION && instr->op != OP_CALL) return false;
+  uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
+  if (callee == NO_ID) return false;
+  Groups *groups = ARENA_NEW(arena, Groups);
+  *groups = groups_whole(arena, module, callee);
+  *kernel = open_kernel(arena, module, callee, groups, module_comp(module, callee)->root);
+  return true;
 }
 
-static void add_reads(Arena *arena, const Kernel *kernel, uint32_t member, Reads *reads) {
-  const Instr *instr = &kernel->body->instrs.at[member];
+/* By operand of a member, the bytes it reads: of a fusion what its computation reads of its parameters. */
+static int64_t *operand_reads(Arena *arena, const Kernel *kernel, const Instr *instr) {
+  int64_t *bytes = ARENA_ARRAY(arena, int64_t, instr->operands.n);
+  Kernel callee;
+  if (!open_callee(arena, kernel->module, instr, &callee)) {
+    for (uint32_t k = 0; k < instr->operands.n; k++)
+      bytes[k] = demand_read_bytes(kernel->module, kernel->comp, instr, k);
+    return bytes;
+  }
+  Reads inner = reads_of(arena, &callee);
+  for (uint32_t i = 0; i < inner.n; i++) {
+    const Instr *from = &callee.body->instrs.at[inner.at[i].value];
+    if (from->op == OP_PARAMETER && from->parameter < (int64_t)instr->operands.n)
+      bytes[from->parameter] = inner.at[i].bytes;
+  }
+  return bytes;
+}
+
+static double *share_of(const Kernel *kernel, uint32_t value) {
+  uint32_t low = 0, high = kernel->members.n;
+  while (low + 1 < high) {
+    uint32_t middle = low + (high - low) / 2;
+    if (kernel->members.at[middle] <= value) low = middle;
+    if (kernel->members.at[middle] > value) high = middle;
+  }
+  return kernel->members.n > 0 && kernel->members.at[low] == value ? &kernel->shares[low] : NULL;
+}
+
+/* What is only sliced is needed in part, and so is what it is made of. */
+static void find_shares(Arena *arena, Kernel *kernel) {
+  kernel->shares = ARENA_ARRAY(arena, double, kernel->members.n);
+  for (uint32_t i = kernel->members.n; i-- > 0;) {
+    uint32_t at = kernel->members.at[i];
+    const Instr *instr = &kernel->body->instrs.at[at];
+    if (kernel->groups->leaves[at]) kernel->shares[i] = 1;
+    const int64_t *bytes = operand_reads(arena, kernel, instr);
+    for (uint32_t k = 0; k < instr->operands.n; k++) {
+      double *share = share_of(kernel, instr->operands.at[k]);
+      if (share == NULL) continue;
+      double all = (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape);
+      double part = bytes[k] > 0 && all > 0 ? (double)bytes[k] / all : 1;
+      *share = fmin(1, *share + kernel->shares[i] * part);
+    }
+  }
+}
+
+static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
+                          uint32_t last) {
+  Kernel kernel = {module, comp, module_comp(module, comp), groups, last, group_members(groups, last), NULL};
+  find_shares(arena, &kernel);
+  return kernel;
+}
+
+static void add_reads(Arena *arena, const Kernel *kernel, uint32_t i, Reads *reads) {
+  const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
+  const int64_t *bytes = operand_reads(arena, kernel, instr);
   for (uint32_t k = 0; k < instr->operands.n; k++) {
     uint32_t source = stored(kernel, instr->operands.at[k]);
     if (is_made(kernel, source)) continue;
     int64_t all = shape_bytes(kernel->body->instrs.at[source].shape);
-    int64_t bytes = is_call(instr) ? all : demand_read_bytes(kernel->module, kernel->comp, instr, k);
-    if (bytes > 0) VEC_PUSH(arena, reads, (Read){source, bytes < all ? bytes : all});
+    int64_t needed = (int64_t)ceil((double)bytes[k] * kernel->shares[i]);
+    if (needed > 0) VEC_PUSH(arena, reads, (Read){source, needed < all ? needed : all});
   }
 }
 
@@ -92,8 +161,7 @@ static void merge_reads(const Kernel *kernel, Reads *reads) {
 
 static Reads reads_of(Arena *arena, const Kernel *kernel) {
   Reads reads = {0};
-  Ids members = group_members(kernel->groups, kernel->last);
-  for (uint32_t i = 0; i < members.n; i++) add_reads(arena, kernel, members.at[i], &reads);
+  for (uint32_t i = 0; i < kernel->members.n; i++) add_reads(arena, kernel, i, &reads);
   merge_reads(kernel, &reads);
   return reads;
 }
@@ -103,7 +171,14 @@ static int64_t written(const Kernel *kernel, uint32_t value) {
   uint32_t source = stored(kernel, value);
   const Instr *instr = &kernel->body->instrs.at[source];
   if (!is_made(kernel, source)) return 0;
-  return is_call(instr) ? shape_bytes(instr->shape) : demand_write_bytes(kernel->module, kernel->comp, instr);
+  if (instr->op != OP_FUSION && instr->op != OP_CALL)
+    return demand_write_bytes(kernel->module, kernel->comp, instr);
+  Arena *scratch = arena_new();
+  Kernel callee;
+  bool array = open_callee(scratch, kernel->module, instr, &callee) && shape_is_array(instr->shape);
+  int64_t bytes = array ? written(&callee, callee.last) : shape_bytes(instr->shape);
+  arena_free(scratch);
+  return bytes;
 }
 
 static void load(Demand *demand, int64_t bytes, bool from_hbm) {
@@ -131,9 +206,8 @@ static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *
 /* Products that find next to nothing in VMEM go through the contraction in steps. */
 static void add_summing(const Pod *pod, const Kernel *kernel, int64_t read_bytes, Demand *demand) {
   if (read_bytes - demand->load_bytes > read_bytes / 16) return;
-  Ids members = group_members(kernel->groups, kernel->last);
-  for (uint32_t i = 0; i < members.n; i++) {
-    const Instr *instr = &kernel->body->instrs.at[members.at[i]];
+  for (uint32_t i = 0; i < kernel->members.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     if (op_cost(instr->op) != COST_MXU) continue;
     double cycles = mxu_summing_cycles(pod, matmul_of(kernel->module, kernel->comp, instr));
     *demand = demand_add(*demand, (Demand){.mxu_ps = demand_cycles_ps(pod, cycles)});
@@ -142,12 +216,12 @@ static void add_summing(const Pod *pod, const Kernel *kernel, int64_t read_bytes
 
 static Demand work_of(const Pod *pod, const Kernel *kernel) {
   Demand demand = {0};
-  Ids members = group_members(kernel->groups, kernel->last);
-  for (uint32_t i = 0; i < members.n; i++) {
-    const Instr *instr = &kernel->body->instrs.at[members.at[i]];
+  for (uint32_t i = 0; i < kernel->members.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
     if (instr->op == OP_FUSION) own = fusion_demand(pod, kernel->module, kernel->comp, instr);
     own.hbm_bytes = own.vmem_bytes = own.load_bytes = own.store_bytes = 0;
+    own.vpu_ps = (int64_t)((double)own.vpu_ps * kernel->shares[i]);
     demand = demand_add(demand, own);
   }
   return demand;
@@ -155,19 +229,18 @@ static Demand work_of(const Pod *pod, const Kernel *kernel) {
 
 Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
                     uint32_t last) {
-  Kernel kernel = {module, comp, module_comp(module, comp), groups, last};
   if (groups->repeated[last]) return (Demand){0};
-  Demand demand = work_of(pod, &kernel);
   Arena *scratch = arena_new();
+  Kernel kernel = open_kernel(scratch, module, comp, groups, last);
+  Demand demand = work_of(pod, &kernel);
   Reads reads = reads_of(scratch, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
     load(&demand, reads.at[i].bytes, value_in_hbm(&kernel, reads.at[i].value));
   int64_t read_bytes = demand.vmem_bytes;
   prefetch_largest(pod, &kernel, &reads, &demand);
   add_summing(pod, &kernel, read_bytes, &demand);
-  Ids members = group_members(groups, last);
-  for (uint32_t i = 0; i < members.n; i++) {
-    uint32_t value = members.at[i];
+  for (uint32_t i = 0; i < kernel.members.n; i++) {
+    uint32_t value = kernel.members.at[i];
     if (groups->leaves[value]) store(&demand, written(&kernel, value), value_in_hbm(&kernel, value));
   }
   arena_free(scratch);
@@ -200,7 +273,7 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   Arena *scratch = arena_new();
   Groups groups = groups_whole(scratch, module, callee);
   const Comp *body = module_comp(module, callee);
-  Kernel kernel = {module, callee, body, &groups, body->root};
+  Kernel kernel = open_kernel(scratch, module, callee, &groups, body->root);
   Demand demand = work_of(pod, &kernel);
   Reads reads = reads_of(scratch, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
