@@ -96,7 +96,6 @@ static Status partition_case(Case *c) {
   TRY(read_module(c, "program.hlo", &c->program));
   TRY(module_flatten(c->program, &c->flat, c->diag));
   module_split_constants(c->flat);
-  module_split_constants(c->flat);
   TRY(module_propagate(c->flat, &options, &c->shardings, c->diag));
   TRY(module_partition(c->flat, c->shardings, &c->partitioned, c->diag));
   Source *source = ARENA_NEW(c->arena, Source);

@@ -226,12 +226,23 @@ static void add_batch_dot(Maker *maker) {
              a.name, b.name, last, last);
 }
 
+/* A product of many numbers leaves the range of floats by the order that they come in; one of signs is exact.
+ */
+static Value signs_of(Maker *maker, Value from) {
+  const Value *made = value_new(maker, from.dims, from.rank);
+  if (made == NULL) return (Value){0};
+  buf_printf(&maker->body, "sign(%s)\n", from.name);
+  return *made;
+}
+
 static void add_reduce(Maker *maker) {
   static const char *const kinds[][2] = {{"zero", "sum"}, {"low", "max"}, {"one", "sum"}, {"one", "product"}};
   Value from = any_value(maker);
   if (from.rank == 0) return;
   uint32_t mask = 1 + below(&maker->chance, (1u << from.rank) - 1), rank = 0, reduced = 0;
   uint32_t kind = below(&maker->chance, 4);
+  if (strcmp(kinds[kind][1], "product") == 0) from = signs_of(maker, from);
+  if (from.rank == 0) return;
   int64_t dims[MOST_RANK], gone[MOST_RANK];
   for (uint32_t d = 0; d < from.rank; d++)
     if ((mask >> d & 1) != 0)
@@ -502,7 +513,6 @@ static Status partition(Trial *t, uint64_t seed) {
   t->text = program_text(t->arena, seed);
   TRY(read_text(t, t->text, &t->program));
   TRY(module_flatten(t->program, &t->flat, t->diag));
-  module_split_constants(t->flat);
   module_split_constants(t->flat);
   TRY(module_propagate(t->flat, &options, &t->shardings, t->diag));
   TRY(module_partition(t->flat, t->shardings, &t->partitioned, t->diag));
