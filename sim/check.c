@@ -6,20 +6,42 @@
 
 #include <stdio.h>
 
-enum { TRIPS_MOST = 1000000 };
+enum { TRIPS_MOST = 1000000, OUTPUTS_SHOWN = 4 };
 
 /* Leaf `i` of a root: the root itself where it is no tuple. */
 static Tensor *leaf_of(Tensor *root, uint32_t i) {
   return root->dtype == DTYPE_TUPLE ? root->parts[i] : root;
 }
 
-static bool compare_output(const Pipeline *pipeline, uint32_t i, const Tensor *expected) {
-  const Tensor *found = pipeline->outputs[i];
-  TensorDifference difference = tensor_compare(expected, found, dtype_tolerance(found->dtype));
-  Str text = tensor_difference_text(pipeline->arena, expected, &difference);
-  printf("%-14sout%u %s: %.*s\n", i == 0 ? "check" : "", i, difference.outside == 0 ? "agrees" : "DIFFERS",
-         STR_ARG(text));
-  return difference.outside == 0;
+static void print_output(const Pipeline *pipeline, uint32_t i, const Tensor *expected,
+                         const TensorDifference *difference) {
+  Str text = tensor_difference_text(pipeline->arena, expected, difference);
+  printf("out%u %s: %.*s", i, difference->outside == 0 ? "agrees" : "DIFFERS", STR_ARG(text));
+}
+
+/* A line an output, those that differ first, and how many lines more there would be. */
+static uint32_t compare_outputs(const Pipeline *pipeline, Tensor *root) {
+  uint32_t n = pipeline->n_outputs, differ = 0, shown = 0;
+  TensorDifference *differences = ARENA_ARRAY(pipeline->arena, TensorDifference, n);
+  for (uint32_t i = 0; i < n; i++) {
+    const Tensor *found = pipeline->outputs[i];
+    differences[i] = tensor_compare(leaf_of(root, i), found, dtype_tolerance(found->dtype));
+    differ += differences[i].outside != 0;
+  }
+  for (int agrees = 0; agrees < 2; agrees++) {
+    for (uint32_t i = 0; i < n && shown < OUTPUTS_SHOWN; i++) {
+      if ((differences[i].outside == 0) != agrees) continue;
+      printf("%-14s", shown++ == 0 ? "check" : "");
+      print_output(pipeline, i, leaf_of(root, i), &differences[i]);
+      if (shown == OUTPUTS_SHOWN && differ > shown) {
+        printf("; %u more differ", differ - shown);
+      } else if (shown == OUTPUTS_SHOWN && n > shown) {
+        printf("; %u more agree", n - shown);
+      }
+      putchar('\n');
+    }
+  }
+  return differ;
 }
 
 Status check_numbers(const Pipeline *pipeline, Diag *diag) {
@@ -33,8 +55,7 @@ Status check_numbers(const Pipeline *pipeline, Diag *diag) {
   }
   Tensor *root = NULL;
   TRY(unpartitioned_run(pipeline->flat, pipeline->inputs, TRIPS_MOST, &root, diag));
-  uint32_t differ = 0;
-  for (uint32_t i = 0; i < pipeline->n_outputs; i++) differ += !compare_output(pipeline, i, leaf_of(root, i));
+  uint32_t differ = compare_outputs(pipeline, root);
   tensor_release(root);
   RETURN_IF(differ == 0, STATUS_OK);
   return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL,

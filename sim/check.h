@@ -4,5 +4,6 @@
 
 #include "sim/pipeline.h"
 
-/* Prints a line an output on stdout; STATUS_FAILED where one differs by more than its type's tolerance. */
+/* Prints a line an output on stdout, four at most, those that differ first; STATUS_FAILED where one differs
+ * by more than its type's tolerance. */
 Status check_numbers(const Pipeline *pipeline, Diag *diag);
