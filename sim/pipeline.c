@@ -99,7 +99,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   TRY(decide_numbers(pipeline, diag));
   if (pipeline->numbers) TRY(read_inputs(pipeline, diag));
   RunOptions run;
-  TRY(run_settings(pipeline->arena, pipeline->options, &run, diag));
+  TRY(run_settings(pipeline, &run, diag));
   Values *values;
   TRY(values_new(pipeline->partitioned, pod->n_chips, pipeline->inputs, diag, &values));
   values_set_excess_precision(values, pod->excess_precision);

@@ -2,6 +2,7 @@
 #include "sim/settings.h"
 
 #include "sim/eval/evaluate.h"
+#include "traces/human.h"
 
 #include <inttypes.h>
 
@@ -31,15 +32,29 @@ Status shard_settings(Arena *arena, const Options *options, uint32_t n_chips, Sh
   return STATUS_OK;
 }
 
-static Status named_numbers(Arena *arena, const char *flag, const TextList *texts,
+static bool has_op(const Module *module, Opcode op, Str name) {
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    const Comp *comp = module_comp(module, c);
+    uint32_t at = comp_find(comp, name);
+    if (at != NO_ID && comp->instrs.at[at].op == op) return true;
+  }
+  return false;
+}
+
+/* NAME=NUMBER, where the partitioned program has an `op` of that name. */
+static Status named_numbers(const Pipeline *pipeline, const char *flag, Opcode op, const TextList *texts,
                             const NamedNumber **numbers, Diag *diag) {
-  NamedNumber *list = ARENA_ARRAY(arena, NamedNumber, texts->n);
+  NamedNumber *list = ARENA_ARRAY(pipeline->arena, NamedNumber, texts->n);
   for (uint32_t i = 0; i < texts->n; i++) {
     Str digits;
     bool good = split_assignment(texts->at[i], &list[i].name, &digits) && str_to_int(digits, &list[i].number);
     if (!good || list[i].number < 0) {
       return diag_fail(diag, STATUS_USAGE, NOWHERE, NULL, "--%s takes NAME=NUMBER, not '%s'", flag,
                        texts->at[i]);
+    }
+    if (!has_op(pipeline->partitioned->module, op, list[i].name)) {
+      return diag_fail(diag, STATUS_USAGE, NOWHERE, "`podsim partition` prints the names of all ops",
+                       "--%s: the program has no %s named '%.*s'", flag, op_text(op), STR_ARG(list[i].name));
     }
   }
   *numbers = list;
@@ -61,12 +76,13 @@ static Status break_setting(const char *text, RunOptions *run, Diag *diag) {
   return STATUS_OK;
 }
 
-Status run_settings(Arena *arena, const Options *options, RunOptions *run, Diag *diag) {
+Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag) {
+  const Options *options = pipeline->options;
   *run = (RunOptions){.jitter = options->has_jitter,
                       .jitter_seed = (uint64_t)options->jitter,
                       .workers = (uint32_t)options->jobs};
-  TRY(named_numbers(arena, "trip", &options->trips, &run->trips, diag));
-  TRY(named_numbers(arena, "branch", &options->branches, &run->branches, diag));
+  TRY(named_numbers(pipeline, "trip", OP_WHILE, &options->trips, &run->trips, diag));
+  TRY(named_numbers(pipeline, "branch", OP_CONDITIONAL, &options->branches, &run->branches, diag));
   run->n_trips = options->trips.n;
   run->n_branches = options->branches.n;
   for (uint32_t i = 0; i < options->breaks.n; i++) TRY(break_setting(options->breaks.at[i], run, diag));
@@ -118,6 +134,10 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
 }
 
 Status mesh_fits_pod(const Partitioned *partitioned, const Pod *pod, Diag *diag) {
+  if (!str_is(pod->mesh_layout, "auto")) {
+    return diag_fail(diag, STATUS_INVALID, NOWHERE, "leave it at auto: device d is chip d",
+                     "mesh.layout = %.*s is not supported yet", STR_ARG(pod->mesh_layout));
+  }
   uint32_t devices = partitioned->mesh == NULL ? 1 : partitioned->mesh->n_devices;
   if (devices == pod->n_chips) return STATUS_OK;
   return diag_fail(diag, STATUS_INVALID, NOWHERE, "use a config of as many chips, or another --mesh",
@@ -128,14 +148,20 @@ Status program_fits_hbm(const Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
   const Schedule *schedule = pipeline->schedule;
   if (schedule->hbm_peak_bytes <= pod->hbm_usable_bytes) return STATUS_OK;
-  double GiB = 1 << 30;
+  StrBuf buf = {.arena = pipeline->arena};
+  buf_add(&buf, STR("the program needs "));
+  human_bytes(&buf, schedule->hbm_peak_bytes);
+  buf_add(&buf, STR(" of HBM a chip (arguments "));
+  human_bytes(&buf, schedule->hbm_argument_bytes);
+  buf_add(&buf, STR(", outputs "));
+  human_bytes(&buf, schedule->hbm_output_bytes);
+  buf_add(&buf, STR(", temporaries "));
+  human_bytes(&buf, schedule->hbm_temp_bytes);
+  buf_add(&buf, STR("), a chip has "));
+  human_bytes(&buf, pod->hbm_usable_bytes);
   return diag_fail(diag, STATUS_NO_FIT, NOWHERE,
-                   "shard the parameters over more axes, use more chips, or --allow-oom to go on",
-                   "the program needs %.2f GiB of HBM a chip (arguments %.2f, outputs %.2f, temporaries "
-                   "%.2f), a chip has %.2f",
-                   (double)schedule->hbm_peak_bytes / GiB, (double)schedule->hbm_argument_bytes / GiB,
-                   (double)schedule->hbm_output_bytes / GiB, (double)schedule->hbm_temp_bytes / GiB,
-                   (double)pod->hbm_usable_bytes / GiB);
+                   "shard the parameters over more axes, use more chips, or --allow-oom to go on", "%.*s",
+                   STR_ARG(buf_str(&buf)));
 }
 
 const Str *parameter_names(Arena *arena, const Pipeline *pipeline) {

@@ -51,6 +51,7 @@ static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_
 static void describe_failure(const Diag *diag, Outcome *outcome) {
   Str error = diag_error_text(diag);
   error = str_sub(error, 0, str_find(error, '\n'));
+  if (str_starts(error, "podsim: error: ")) error = str_sub(error, sizeof "podsim: error: " - 1, error.n);
   size_t n = error.n < REASON_BYTES - 1 ? error.n : REASON_BYTES - 1;
   if (n > 0) memcpy(outcome->reason, error.at, n);
 }

@@ -12,17 +12,22 @@ enum { BUFFER_BYTES = 1 << 17 };
 
 struct FileOut {
   Arena *arena;
-  const char *path, *partial;
+  const char *path, *partial; /* the same where it is written in place */
   gzFile file;
   bool failed;
 };
+
+static bool in_place(const char *path) {
+  struct stat found;
+  return lstat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode);
+}
 
 Status file_out_open(const char *path, FileOut **out, Diag *diag) {
   Arena *arena = arena_new();
   FileOut *file = ARENA_NEW(arena, FileOut);
   *file = (FileOut){.arena = arena,
                     .path = str_terminated(arena, str_of(path)),
-                    .partial = str_printf(arena, "%s.partial", path).at};
+                    .partial = str_printf(arena, in_place(path) ? "%s" : "%s.partial", path).at};
   size_t n = strlen(path);
   bool compressed = n > 3 && strcmp(path + n - 3, ".gz") == 0;
   file->file = gzopen(file->partial, compressed ? "wb6" : "wbT");
@@ -47,11 +52,12 @@ void file_out_text(FileOut *out, Str text) {
 
 Status file_out_close(FileOut *out, Diag *diag) {
   bool failed = gzclose(out->file) != Z_OK || out->failed;
-  if (!failed) failed = rename(out->partial, out->path) != 0;
+  bool beside = strcmp(out->partial, out->path) != 0;
+  if (!failed && beside) failed = rename(out->partial, out->path) != 0;
   Status status = STATUS_OK;
   if (failed) {
     status = diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot write %s: %s", out->path, strerror(errno));
-    unlink(out->partial);
+    if (beside) unlink(out->partial);
   }
   arena_free(out->arena);
   return status;
@@ -60,7 +66,7 @@ Status file_out_close(FileOut *out, Diag *diag) {
 void file_out_drop(FileOut *out) {
   if (out == NULL) return;
   gzclose(out->file);
-  unlink(out->partial);
+  if (strcmp(out->partial, out->path) != 0) unlink(out->partial);
   arena_free(out->arena);
 }
 

@@ -1,4 +1,5 @@
-/* Output files that appear under their name only when whole: written beside it, renamed at the end. A name
+/* Output files that appear under their name only when whole: written beside it, renamed at the end. What is
+ * there already and no plain file (a device, a pipe, a link) stays what it is: it is written in place. A name
  * that ends with .gz is compressed. */
 #pragma once
 

@@ -109,13 +109,19 @@ static void fill_result(const Execution *execution, Chip *const *chips, bool end
   }
 }
 
+/* A thread has a chip's op at a time, so more threads than chips would idle. */
+static uint32_t workers_of(const Execution *execution) {
+  uint32_t wanted = execution->options->workers;
+  return wanted < execution->devices ? wanted : execution->devices;
+}
+
 static Status run_in(Execution *execution, RunResult *result) {
   TRY(check_devices(execution));
   execution->ended = ARENA_ARRAY(execution->arena, bool, execution->devices);
   TRY(machine_new(execution->arena, execution->pod, execution->options, execution->ledger,
                   &execution->machine, execution->diag));
   prepare_infos(execution);
-  execution->pool = pool_new(execution->options->workers);
+  execution->pool = pool_new(workers_of(execution));
   Chip **chips = ARENA_ARRAY(execution->arena, Chip *, execution->devices);
   Status status = run_chips(execution, chips);
   pool_free(execution->pool);
