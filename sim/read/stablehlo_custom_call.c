@@ -118,7 +118,7 @@ static void add_index(StrBuf *buf, Ints index) {
   buf_char(buf, '}');
 }
 
-/* {{0}: (1, {})}: output 0 is the buffer of operand 1. */
+/* {{0}:(1,{})}: output 0 is the buffer of operand 1. */
 static Status set_aliases(Translator *tr, uint32_t instr) {
   const MlirAttr *aliases = find_attr(tr, "output_operand_aliases");
   StrBuf buf = {.arena = tr->arena};
@@ -131,9 +131,9 @@ static Status set_aliases(Translator *tr, uint32_t instr) {
     TRY(dict_ints(tr, dict, "output_tuple_indices", &output));
     TRY(dict_ints(tr, dict, "operand_tuple_indices", &part));
     TRY(dict_int(tr, dict, "operand_index", 0, &operand));
-    buf_add(&buf, i == 0 ? STR("{") : STR(", "));
+    buf_char(&buf, i == 0 ? '{' : ',');
     add_index(&buf, output);
-    buf_printf(&buf, ": (%lld, ", (long long)operand);
+    buf_printf(&buf, ":(%lld,", (long long)operand);
     add_index(&buf, part);
     buf_char(&buf, ')');
   }
@@ -164,12 +164,59 @@ static Status fill_custom_call(Translator *tr, uint32_t instr) {
   return set_config(tr, instr);
 }
 
+/* Along `dim` the first elements, as many as the result has. */
+static uint32_t first_of(Translator *tr, uint32_t operand, const Shape *shape) {
+  Slices slices = {ARENA_ARRAY(tr->scratch, SliceDim, shape->rank), shape->rank};
+  for (uint32_t d = 0; d < shape->rank; d++) slices.at[d] = (SliceDim){0, shape->dims[d], 1};
+  uint32_t instr = emit(tr, OP_SLICE, shape, &operand, 1);
+  instr_set(tr->module, made(tr, instr), (Attr){.id = ATTR_slice, .slices = slices});
+  return instr;
+}
+
+/* Whether result `k` is the operand but for a shorter dimension `dim`. */
+static Status check_shorter(Translator *tr, const Shape *from, const Shape *to, int64_t dim) {
+  bool fits = from->rank == to->rank && dim >= 0 && dim < from->rank;
+  for (uint32_t d = 0; d < to->rank && fits; d++)
+    fits = d == dim ? to->dims[d] <= from->dims[d] : to->dims[d] == from->dims[d];
+  RETURN_IF(!fits,
+            OP_FAIL(tr, tr->op->at, NULL, "the results are not the operands along a shorter dimension"));
+  return STATUS_OK;
+}
+
+/* ApproxTopK(arrays…, initial values…) with a comparator: found exactly, by a sort, as XLA falls back to. */
+static Status approximate_top_k(Translator *tr, Ids operands) {
+  const MlirAttr *config = find_attr(tr, "mhlo.backend_config"),
+                 *called = find_attr(tr, "called_computations");
+  uint32_t n = operands.n / 2, comp;
+  int64_t dim;
+  RETURN_IF(config == NULL || config->kind != MLIR_DICT || called == NULL || called->n != 1 || n == 0 ||
+                tr->op->n_results != n,
+            OP_FAIL(tr, tr->op->at, NULL, "ApproxTopK lacks its configuration or comparator"));
+  TRY(dict_int(tr, (MlirDict){config->entries, config->n}, "reduction_dim", 0, &dim));
+  TRY(function_comp(tr, called->at, called->items[0].text, &comp));
+  const Shape **shapes = ARENA_ARRAY(tr->scratch, const Shape *, n);
+  for (uint32_t k = 0; k < n; k++) {
+    shapes[k] = instr_shape(tr, operands.at[k]);
+    TRY(check_shorter(tr, shapes[k], value_type(tr, tr->op->result + k), dim));
+  }
+  const Shape *shape = n == 1 ? shapes[0] : shape_tuple(tr->scratch, shapes, n);
+  uint32_t sort = emit(tr, OP_SORT, shape, operands.at, n);
+  instr_set_ints(tr->module, made(tr, sort), ATTR_dimensions, &dim, 1);
+  instr_set_comp(tr->module, made(tr, sort), ATTR_to_apply, comp);
+  for (uint32_t k = 0; k < n; k++) {
+    uint32_t sorted = n == 1 ? sort : emit_element(tr, sort, k);
+    give_one(tr, k, first_of(tr, sorted, value_type(tr, tr->op->result + k)));
+  }
+  return STATUS_OK;
+}
+
 Status translate_custom_call(Translator *tr, Opcode op) {
   Ids operands;
   Str target;
   const Shape *shape;
   TRY(use_operands(tr, &operands));
   TRY(attr_string(tr, "call_target_name", &target));
+  if (str_is(target, "ApproxTopK")) return approximate_top_k(tr, operands);
   TRY(call_shape(tr, &shape));
   uint32_t instr = emit(tr, op, shape, operands.at, operands.n);
   instr_set_word(tr->module, made(tr, instr), ATTR_custom_call_target, target);

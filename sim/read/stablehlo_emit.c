@@ -59,7 +59,8 @@ static void set_origin(Translator *tr, uint32_t at, uint32_t location) {
 }
 
 uint32_t emit(Translator *tr, Opcode op, const Shape *shape, const uint32_t *operands, uint32_t n) {
-  Str name = op == OP_CONSTANT ? STR("constant") : hlo_name(tr->scratch, op_word(tr->op));
+  bool own = op == OP_CONSTANT || op == OP_TUPLE;
+  Str name = own ? str_of(op_text(op)) : hlo_name(tr->scratch, op_word(tr->op));
   bool known = comp_find(module_comp(tr->module, tr->comp), name) != NO_ID;
   uint32_t at =
       comp_add(tr->module, tr->comp, op, known ? name : str_copy(tr->arena, name), shape, operands, n);

@@ -159,7 +159,7 @@ static void set_header(Translator *tr, const char *key, Str text) {
   VEC_PUSH(tr->arena, &tr->module->header, (HeaderKey){str_of(key), text});
 }
 
-/* input_output_alias={ {0}: (1, {}, may-alias) } and buffer_donor={ (2, {}) } from what arguments say. */
+/* input_output_alias={{0}:(1,{},may-alias)} and buffer_donor={(2,{})} from what arguments say. */
 static Status set_donors(Translator *tr, const MlirOp *entry) {
   StrBuf aliases = {.arena = tr->arena}, donors = {.arena = tr->arena};
   bool tuple = mlir_get(entry->attrs, "res_attrs") == NULL || mlir_get(entry->attrs, "res_attrs")->n != 1;
@@ -168,21 +168,20 @@ static Status set_donors(Translator *tr, const MlirOp *entry) {
     const MlirAttr *output = mlir_get(attrs, "tf.aliasing_output");
     const MlirAttr *donor = mlir_get(attrs, "jax.buffer_donor");
     if (output != NULL && output->kind == MLIR_INT) {
-      buf_add(&aliases, aliases.n == 0 ? STR("{ ") : STR(", "));
+      buf_char(&aliases, aliases.n == 0 ? '{' : ',');
       if (tuple)
-        buf_printf(&aliases, "{%lld}: (%u, {}, may-alias)", (long long)output->integer, k);
+        buf_printf(&aliases, "{%lld}:(%u,{},may-alias)", (long long)output->integer, k);
       else
-        buf_printf(&aliases, "{}: (%u, {}, may-alias)", k);
+        buf_printf(&aliases, "{}:(%u,{},may-alias)", k);
     }
-    if (donor != NULL && donor->integer != 0)
-      buf_printf(&donors, "%s(%u, {})", donors.n == 0 ? "{ " : ", ", k);
+    if (donor != NULL && donor->integer != 0) buf_printf(&donors, "%s(%u,{})", donors.n == 0 ? "{" : ",", k);
   }
   if (aliases.n != 0) {
-    buf_add(&aliases, STR(" }"));
+    buf_char(&aliases, '}');
     set_header(tr, "input_output_alias", buf_str(&aliases));
   }
   if (donors.n != 0) {
-    buf_add(&donors, STR(" }"));
+    buf_char(&donors, '}');
     set_header(tr, "buffer_donor", buf_str(&donors));
   }
   return STATUS_OK;

@@ -82,7 +82,7 @@ static Status set_slot(Graph *graph, uint32_t value, const Sharding *sharding, P
   return STATUS_OK;
 }
 
-/* One sharding for an op of several results, as of a send, is that of the arrays that it fits. */
+/* One sharding for an op of several results, as of a send, or of none, is that of the arrays that it fits. */
 static void set_fitting(Graph *graph, Ids values, const Sharding *sharding) {
   for (uint32_t k = 0; k < values.n; k++) {
     Slot *slot = graph_slot(graph, values.at[k]);
@@ -92,7 +92,7 @@ static void set_fitting(Graph *graph, Ids values, const Sharding *sharding) {
 }
 
 Status import_set(Graph *graph, Ids values, ShardingList list, const Instr *instr) {
-  if (list.n == 1 && values.n > 1) {
+  if (list.n == 1 && values.n != 1) {
     set_fitting(graph, values, list.at[0]);
     return STATUS_OK;
   }

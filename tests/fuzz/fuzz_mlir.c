@@ -1,6 +1,7 @@
 /* Fuzz target: StableHLO text is read or refused, and what is read prints to HLO text that reads and prints
  * the same. With clang: -fsanitize=fuzzer,address,undefined; in the test suite replay.c drives it. */
 #include "sim/ir/print.h"
+#include "sim/ir/verify.h"
 #include "sim/read/program.h"
 
 #include <stdlib.h>
@@ -13,6 +14,7 @@ static Status read_and_print(Arena *arena, Str text, Str *print) {
   Diag *diag = diag_new();
   Module *module;
   Status status = program_read(&source, &limits, &module, diag);
+  if (status == STATUS_OK) status = module_verify(module, diag);
   if (status == STATUS_OK) *print = module_print(arena, module);
   if ((status == STATUS_OK) != (diag_error_text(diag).n == 0)) abort();
   module_free(module);
