@@ -185,6 +185,10 @@ static bool attrs_within(const Module *module, const Instr *a, const Instr *b) {
   return true;
 }
 
+bool instr_same_attrs(const Module *module, const Instr *a, const Instr *b) {
+  return attrs_within(module, a, b) && attrs_within(module, b, a);
+}
+
 static bool literals_same(const Literal *a, const Literal *b) {
   if (a == b) return true;
   if (a == NULL || b == NULL || a->elided || b->elided || !shape_eq(a->shape, b->shape)) return false;
@@ -199,8 +203,8 @@ static bool literals_same(const Literal *a, const Literal *b) {
 /* All but the operands. */
 static bool same_but_operands(const Module *module, const Instr *a, const Instr *b) {
   return a->op == b->op && a->region == b->region && a->parameter == b->parameter &&
-         shape_eq(a->shape, b->shape) && str_eq(a->async_of, b->async_of) && attrs_within(module, a, b) &&
-         attrs_within(module, b, a) && literals_same(a->literal, b->literal);
+         shape_eq(a->shape, b->shape) && str_eq(a->async_of, b->async_of) && instr_same_attrs(module, a, b) &&
+         literals_same(a->literal, b->literal);
 }
 
 static bool ids_eq(Ids a, Ids b) {
@@ -366,6 +370,19 @@ static void sort_comp(Module *module, Comp *comp, Arena *scratch) {
     if (users[i] == 0) visit(comp, i, next, stack, order, &ordered);
   }
   reorder(module, comp, order, scratch);
+}
+
+void comp_order(Module *module, uint32_t at) {
+  Arena *scratch = arena_new();
+  Comp *comp = module_comp(module, at);
+  uint32_t n = comp->instrs.n, ordered = 0;
+  uint32_t *next = ARENA_ARRAY(scratch, uint32_t, n), *stack = ARENA_ARRAY(scratch, uint32_t, n);
+  uint32_t *order = ARENA_ARRAY(scratch, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) {
+    if (next[i] == 0) visit(comp, i, next, stack, order, &ordered);
+  }
+  reorder(module, comp, order, scratch);
+  arena_free(scratch);
 }
 
 void module_sort(Module *module) {

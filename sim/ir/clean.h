@@ -28,6 +28,13 @@ uint32_t module_merge_equal(Module *module);
 /* The same of constants, and of scalar constants that are broadcast, alone. */
 uint32_t module_merge_constants(Module *module);
 
+/* Whether two instructions have the same attributes (called computations by what they compute; metadata and
+ * channels left out). */
+bool instr_same_attrs(const Module *module, const Instr *a, const Instr *b);
+
+/* Puts operands before their users again, and else leaves the order of a computation as it is. */
+void comp_order(Module *module, uint32_t comp);
+
 /* Puts the instructions of each computation in the order in which XLA prints them: depth first from those
  * without users, operands before users, first operands first. */
 void module_sort(Module *module);

@@ -2,6 +2,7 @@
 #include "sim/partition/spmd.h"
 
 #include "sim/ir/clean.h"
+#include "sim/partition/clean_collectives.h"
 
 void spmd_open(Spmd *spmd, Str name, const Mesh *mesh, Diag *diag) {
   Module *module = module_new(name);
@@ -41,6 +42,7 @@ void spmd_close(Spmd *spmd, bool keep) {
   if (keep) {
     module_remove_dead(spmd->module);
     module_merge_equal(spmd->module);
+    combine_collectives(spmd->out);
     settle_collectives(spmd);
   } else {
     module_free(spmd->module);

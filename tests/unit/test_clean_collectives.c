@@ -1,0 +1,181 @@
+/* Clean-ups of collectives in a partitioned program: what becomes one, what stays apart, and why. */
+#include "sim/ir/verify.h"
+#include "sim/partition/clean_collectives.h"
+#include "sim/read/program.h"
+
+#include <criterion/criterion.h>
+
+static Arena *arena;
+static Diag *diag;
+static Module *module;
+static Partitioned partitioned;
+
+static void setup(void) {
+  arena = arena_new();
+  diag = diag_new();
+}
+
+static void teardown(void) {
+  module_free(module);
+  diag_free(diag);
+  arena_free(arena);
+}
+
+TestSuite(clean_collectives, .init = setup, .fini = teardown);
+
+#define SUM    "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+#define GROUPS "replica_groups={{0,1},{2,3}}, use_global_device_ids=true, to_apply=sum"
+
+/* A program whose collectives have the reasons "1", "2", … by channel. */
+static void read_text(const char *text, uint32_t n_reasons) {
+  Source *source = ARENA_NEW(arena, Source);
+  *source = (Source){STR("t.hlo"), str_of(text)};
+  Status status = program_read(source, &read_limits_default, &module, diag);
+  cr_assert_eq(status, STATUS_OK, "%s", diag_error_text(diag).at);
+  partitioned = (Partitioned){.module = module, .arena = arena};
+  for (uint32_t i = 1; i <= n_reasons; i++) {
+    CollectiveReason reason = {.because = str_printf(arena, "%u", i)};
+    VEC_PUSH(arena, &partitioned.reasons, reason);
+  }
+}
+
+/* Combines, and checks that the program is still whole. */
+static void combine(void) {
+  combine_collectives(&partitioned);
+  cr_assert_eq(module_verify(module, diag), STATUS_OK, "%s", diag_error_text(diag).at);
+}
+
+/* The collective that makes `operand` of a tuple, in `*result` the place of that operand; NULL where it makes
+ * an array. */
+static const Instr *combined_with(const char *operand, uint32_t *result) {
+  const Comp *comp = module_entry(module);
+  uint32_t wanted = comp_find(comp, str_of(operand));
+  cr_assert_neq(wanted, NO_ID);
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    const Instr *instr = &comp->instrs.at[i];
+    if (!op_is_collective(instr->op) || !shape_is_tuple(instr->shape)) continue;
+    for (*result = 0; *result < instr->operands.n; ++*result)
+      if (instr->operands.at[*result] == wanted) return instr;
+  }
+  return NULL;
+}
+
+static uint32_t count(Opcode op) {
+  const Comp *comp = module_entry(module);
+  uint32_t n = 0;
+  for (uint32_t i = 0; i < comp->instrs.n; i++) n += comp->instrs.at[i].op == op;
+  return n;
+}
+
+Test(clean_collectives, neighbours_become_one) {
+  read_text("HloModule m, num_partitions=4\n" SUM
+            "ENTRY main { x = f32[8] parameter(0) y = f32[2,3] parameter(1)\n"
+            "  p = f32[8] all-reduce(x), channel_id=1, " GROUPS "\n"
+            "  n = f32[8] negate(p)\n"
+            "  q = f32[2,3] all-reduce(y), channel_id=2, " GROUPS "\n"
+            "  ROOT t = (f32[8], f32[2,3]) tuple(n, q) }\n",
+            2);
+  combine();
+  uint32_t x, y;
+  const Instr *all = combined_with("x", &x);
+  cr_assert_not_null(all);
+  cr_assert_eq(combined_with("y", &y), all);
+  cr_assert(x == 0 && y == 1);
+  cr_assert_eq(count(OP_ALL_REDUCE), 1);
+  const Comp *comp = module_entry(module);
+  const Instr *root = &comp->instrs.at[comp->root];
+  const Instr *second = &comp->instrs.at[root->operands.at[1]];
+  cr_assert(second->op == OP_GET_TUPLE_ELEMENT && instr_int(second, ATTR_index, -1) == 1);
+  cr_assert(str_is(partitioned.reasons.at[0].because, "1; 2"));
+}
+
+/* A reduce-scatter of several operands is none of StableHLO. */
+Test(clean_collectives, gathers_but_not_scatters) {
+  read_text("HloModule m, num_partitions=2\n" SUM
+            "ENTRY main { x = f32[8] parameter(0) y = f32[6] parameter(1)\n"
+            "  p = f32[16] all-gather(x), channel_id=1, replica_groups={{0,1}}, use_global_device_ids=true, "
+            "dimensions={0}\n"
+            "  q = f32[12] all-gather(y), channel_id=2, replica_groups={{0,1}}, use_global_device_ids=true, "
+            "dimensions={0}\n"
+            "  r = f32[4] reduce-scatter(x), channel_id=3, replica_groups={{0,1}}, "
+            "use_global_device_ids=true, dimensions={0}, to_apply=sum\n"
+            "  s = f32[3] reduce-scatter(y), channel_id=4, replica_groups={{0,1}}, "
+            "use_global_device_ids=true, dimensions={0}, to_apply=sum\n"
+            "  ROOT t = (f32[16], f32[12], f32[4], f32[3]) tuple(p, q, r, s) }\n",
+            4);
+  combine();
+  cr_assert_eq(count(OP_ALL_GATHER), 1);
+  cr_assert_eq(count(OP_REDUCE_SCATTER), 2);
+}
+
+/* y depends on x; z is of another type, w of other groups, v another reduction. */
+Test(clean_collectives, others_stay_apart) {
+  read_text("HloModule m, num_partitions=4\n" SUM
+            "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
+            "add { a = s32[] parameter(0) b = s32[] parameter(1) ROOT s = s32[] add(a, b) }\n"
+            "ENTRY main { x = f32[8] parameter(0) i = s32[8] parameter(1)\n"
+            "  p = f32[8] all-reduce(x), channel_id=1, " GROUPS "\n"
+            "  y = f32[8] all-reduce(p), channel_id=2, " GROUPS "\n"
+            "  z = s32[8] all-reduce(i), channel_id=3, replica_groups={{0,1},{2,3}}, "
+            "use_global_device_ids=true, to_apply=add\n"
+            "  w = f32[8] all-reduce(x), channel_id=4, replica_groups={{0,2},{1,3}}, "
+            "use_global_device_ids=true, to_apply=sum\n"
+            "  v = f32[8] all-reduce(x), channel_id=5, replica_groups={{0,1},{2,3}}, "
+            "use_global_device_ids=true, to_apply=max\n"
+            "  ROOT t = (f32[8], s32[8], f32[8], f32[8]) tuple(y, z, w, v) }\n",
+            5);
+  combine();
+  cr_assert_eq(count(OP_ALL_REDUCE), 5);
+  cr_assert_eq(count(OP_GET_TUPLE_ELEMENT), 0);
+}
+
+/* The sum of x is needed by a dot; that of d comes from one: together they would run one after another. */
+Test(clean_collectives, nothing_waits_for_a_longer_chain) {
+  read_text("HloModule m, num_partitions=4\n" SUM
+            "ENTRY main { x = f32[8,8] parameter(0) y = f32[8,8] parameter(1)\n"
+            "  p = f32[8,8] all-reduce(x), channel_id=1, " GROUPS "\n"
+            "  e = f32[8,8] dot(p, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+            "  d = f32[8,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+            "  q = f32[8,8] all-reduce(d), channel_id=2, " GROUPS "\n"
+            "  ROOT t = (f32[8,8], f32[8,8]) tuple(e, q) }\n",
+            2);
+  combine();
+  cr_assert_eq(count(OP_ALL_REDUCE), 2);
+}
+
+/* Where nothing waits for them, little ones join the last; big ones go out while others are computed. */
+Test(clean_collectives, only_little_waits_for_the_end) {
+  for (int big = 0; big < 2; big++) {
+    const char *rows = big ? "4096" : "8";
+    StrBuf text = {.arena = arena};
+    buf_printf(&text,
+               "HloModule m, num_partitions=4\n" SUM
+               "ENTRY main { x = f32[%s,8] parameter(0) y = f32[8,8] parameter(1)\n"
+               "  p = f32[%s,8] all-reduce(x), channel_id=1, " GROUPS "\n"
+               "  d = f32[%s,8] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+               "  q = f32[%s,8] all-reduce(d), channel_id=2, " GROUPS "\n"
+               "  ROOT t = (f32[%s,8], f32[%s,8]) tuple(p, q) }\n",
+               rows, rows, rows, rows, rows, rows);
+    module_free(module);
+    read_text(buf_str(&text).at, 2);
+    combine();
+    cr_assert_eq(count(OP_ALL_REDUCE), big ? 2 : 1);
+  }
+}
+
+/* Two of 20 MiB are more than XLA combines. */
+Test(clean_collectives, bytes_have_a_limit) {
+  read_text(
+      "HloModule m, num_partitions=4\n" SUM
+      "ENTRY main { x = f32[5242880] parameter(0) y = f32[5242880] parameter(1) z = f32[8] parameter(2)\n"
+      "  p = f32[5242880] all-reduce(x), channel_id=1, " GROUPS "\n"
+      "  q = f32[5242880] all-reduce(y), channel_id=2, " GROUPS "\n"
+      "  r = f32[8] all-reduce(z), channel_id=3, " GROUPS "\n"
+      "  ROOT t = (f32[5242880], f32[5242880], f32[8]) tuple(p, q, r) }\n",
+      3);
+  combine();
+  uint32_t place;
+  cr_assert_not_null(combined_with("x", &place));
+  cr_assert_eq(combined_with("z", &place), combined_with("x", &place));
+  cr_assert_null(combined_with("y", &place));
+}
