@@ -183,6 +183,50 @@ static Ids done_parts(Frame *frame, uint32_t at) {
   return skip + n <= all.n ? (Ids){all.at + skip, n} : new_parts(frame, at);
 }
 
+/* The value that a fusion's computation hands on as its result or part `part` of it: a parameter of it, or
+ * NO_ID. */
+static uint32_t handed_on(const Frame *frame, const Instr *fusion, uint32_t part) {
+  uint32_t callee = instr_comp(fusion, ATTR_calls);
+  if (callee == NO_ID) return NO_ID;
+  const Comp *body = module_comp(frame->module, callee);
+  const Instr *at = &body->instrs.at[body->root];
+  if (at->op == OP_TUPLE) at = part < at->operands.n ? &body->instrs.at[at->operands.at[part]] : at;
+  while (is_alias(frame->module, callee, at) && at->operands.n > 0) at = &body->instrs.at[at->operands.at[0]];
+  return at->op == OP_PARAMETER && at->parameter < (int64_t)fusion->operands.n ? (uint32_t)at->parameter
+                                                                               : NO_ID;
+}
+
+/* `{1}: (0, {}), {2}: (1, {})`, where the index of the operand is empty: the operand whose buffer part `part`
+ * of the result takes over, or NO_ID. */
+static uint32_t taken_over(const Instr *fusion, uint32_t part) {
+  Str text = instr_word(fusion, ATTR_output_to_operand_aliasing);
+  for (size_t colon; (colon = str_find(text, ':')) < text.n; text = str_sub(text, colon + 1, text.n)) {
+    size_t open = colon, stop = colon + str_find(str_sub(text, colon, text.n), ',');
+    while (open > 0 && text.at[open] != '{') open--;
+    Str index = str_trim(str_sub(text, open + 1, open + str_find(str_sub(text, open, text.n), '}')));
+    Str operand = str_trim(str_sub(text, colon + 1, stop));
+    int64_t from = 0, to = -1;
+    bool reads = (index.n == 0 || str_to_int(index, &from)) && operand.n > 1 &&
+                 str_to_int(str_trim(str_sub(operand, 1, operand.n)), &to);
+    if (reads && from == part && to >= 0 && to < (int64_t)fusion->operands.n) return (uint32_t)to;
+  }
+  return NO_ID;
+}
+
+/* Of a fusion's result what stands in an operand's buffer. */
+static Ids fusion_parts(Frame *frame, uint32_t at) {
+  const Instr *fusion = &frame->body->instrs.at[at];
+  Ids parts = new_parts(frame, at);
+  bool flat = !shape_is_tuple(fusion->shape) || fusion->shape->rank == parts.n;
+  for (uint32_t part = 0; part < parts.n && flat; part++) {
+    uint32_t operand = handed_on(frame, fusion, part);
+    if (operand == NO_ID) operand = taken_over(fusion, part);
+    Ids from = operand == NO_ID ? (Ids){NULL, 0} : operand_parts(frame, fusion, operand);
+    if (from.n == 1) rename_part(frame, &parts.at[part], from.at[0]);
+  }
+  return parts;
+}
+
 /* An op that names the buffers of its operand. */
 static bool names_operand(const Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
@@ -203,6 +247,7 @@ static Ids parts_of(Frame *frame, uint32_t at) {
   case OP_TUPLE: return tuple_parts(frame, instr);
   case OP_GET_TUPLE_ELEMENT: return element_parts(frame, at);
   case OP_WHILE: return while_parts(frame, at);
+  case OP_FUSION: return fusion_parts(frame, at);
   case OP_COPY_START:
   case OP_ALL_GATHER_START:
   case OP_COLLECTIVE_PERMUTE_START: return start_parts(frame, at);
@@ -240,8 +285,39 @@ static bool is_internal(const Frame *frame, const Buffer *buffer) {
          step->instrs.n > 1;
 }
 
+/* Whether a fusion's computation uses its parameter number `parameter` element by element only. */
+static bool uses_elementwise(const Module *module, uint32_t callee, int64_t parameter) {
+  const Comp *body = module_comp(module, callee);
+  for (uint32_t i = 0; i < body->instrs.n; i++) {
+    const Instr *user = &body->instrs.at[i];
+    bool element = op_is_elementwise(user->op) || is_alias(module, callee, user);
+    for (uint32_t k = 0; k < user->operands.n && !element; k++) {
+      const Instr *operand = &body->instrs.at[user->operands.at[k]];
+      if (operand->op == OP_PARAMETER && operand->parameter == parameter) return false;
+    }
+  }
+  return true;
+}
+
+/* A fusion that ends element by element can put its result in place of an operand that it uses so. */
+static bool fusion_in_place(const Frame *frame, const Instr *fusion) {
+  uint32_t callee = instr_comp(fusion, ATTR_calls);
+  if (callee == NO_ID || !shape_is_array(fusion->shape)) return false;
+  const Comp *body = module_comp(frame->module, callee);
+  Opcode root = body->instrs.at[body->root].op;
+  if (root == OP_DYNAMIC_UPDATE_SLICE || root == OP_SCATTER) return true;
+  for (uint32_t k = 0; k < fusion->operands.n && op_is_elementwise(root); k++) {
+    const Shape *operand = frame->body->instrs.at[fusion->operands.at[k]].shape;
+    if (shape_is_array(operand) && hbm_bytes(operand) == hbm_bytes(fusion->shape) &&
+        uses_elementwise(frame->module, callee, k))
+      return true;
+  }
+  return false;
+}
+
 static bool works_in_place(const Frame *frame, const Step *step) {
   const Instr *last = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
+  if (last->op == OP_FUSION) return fusion_in_place(frame, last);
   return step->kind == STEP_WHILE || op_is_elementwise(last->op) || last->op == OP_DYNAMIC_UPDATE_SLICE ||
          last->op == OP_SCATTER;
 }
