@@ -5,6 +5,7 @@
 #include "traces/human.h"
 
 #include <inttypes.h>
+#include <math.h>
 
 /* `NAME=REST`; false where there is no name. */
 static bool split_assignment(const char *text, Str *name, Str *rest) {
@@ -144,6 +145,31 @@ Status mesh_fits_pod(const Partitioned *partitioned, const Pod *pod, Diag *diag)
                    "the program's mesh has %u devices, the pod %u chips", devices, pod->n_chips);
 }
 
+/* The largest values at the peak: "; the largest: w1 5.22 GiB, w3 5.22 GiB (layer.py:7), …". */
+static void add_largest(StrBuf *buf, const Schedule *schedule) {
+  enum { MOST = 5 };
+  for (uint32_t i = 0; i < schedule->held.n && i < MOST; i++) {
+    const Held *held = &schedule->held.at[i];
+    const Instr *instr = comp_instr(schedule->module, held->comp, held->instr);
+    buf_printf(buf, "%s%.*s ", i == 0 ? "; the largest: " : ", ", STR_ARG(instr->name));
+    human_bytes(buf, held->bytes);
+    if (instr->origin.line > 0)
+      buf_printf(buf, " (%.*s:%u)", STR_ARG(instr->origin.file), instr->origin.line);
+  }
+}
+
+/* What would help, by what takes most. */
+static const char *advice(Arena *arena, const Pipeline *pipeline) {
+  const Schedule *schedule = pipeline->schedule;
+  const Pod *pod = &pipeline->config->pod;
+  double times = (double)schedule->hbm_peak_bytes / (double)pod->hbm_usable_bytes;
+  int64_t given = schedule->hbm_argument_bytes + schedule->hbm_output_bytes;
+  const char *what = given > schedule->hbm_temp_bytes
+                         ? "shard the parameters over more axes (--spec), donate those that are replaced"
+                         : "a smaller batch on each chip, or recompute (jax.checkpoint)";
+  return str_printf(arena, "%s, or use %.0f times the chips; --allow-oom goes on", what, ceil(times)).at;
+}
+
 Status program_fits_hbm(const Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
   const Schedule *schedule = pipeline->schedule;
@@ -159,8 +185,8 @@ Status program_fits_hbm(const Pipeline *pipeline, Diag *diag) {
   human_bytes(&buf, schedule->hbm_temp_bytes);
   buf_add(&buf, STR("), a chip has "));
   human_bytes(&buf, pod->hbm_usable_bytes);
-  return diag_fail(diag, STATUS_NO_FIT, NOWHERE,
-                   "shard the parameters over more axes, use more chips, or --allow-oom to go on", "%.*s",
+  add_largest(&buf, schedule);
+  return diag_fail(diag, STATUS_NO_FIT, NOWHERE, advice(pipeline->arena, pipeline), "%.*s",
                    STR_ARG(buf_str(&buf)));
 }
 

@@ -110,6 +110,25 @@ static void add_collectives(StrBuf *buf, const Pipeline *pipeline) {
   }
 }
 
+/* What fills HBM at the peak: name, shape, bytes and where it came from. */
+static void add_held(StrBuf *buf, const Pipeline *pipeline) {
+  enum { MOST = 8 };
+  const Schedule *schedule = pipeline->schedule;
+  buf_add(buf, STR("largest at the peak\n"));
+  for (uint32_t i = 0; i < schedule->held.n && i < MOST; i++) {
+    const Held *held = &schedule->held.at[i];
+    const Instr *instr = comp_instr(schedule->module, held->comp, held->instr);
+    buf_add(buf, STR("  "));
+    add_column(buf, instr->name, NAME_WIDTH);
+    add_column(buf, plain_shape(buf->arena, instr->shape), SHAPE_WIDTH);
+    human_bytes(buf, held->bytes);
+    if (instr->op == OP_PARAMETER) buf_add(buf, STR("  parameter"));
+    if (instr->origin.line > 0)
+      buf_printf(buf, "  (%.*s:%u)", STR_ARG(instr->origin.file), instr->origin.line);
+    buf_char(buf, '\n');
+  }
+}
+
 static void add_memory(StrBuf *buf, const Pipeline *pipeline) {
   const Schedule *schedule = pipeline->schedule;
   const struct {
@@ -127,6 +146,7 @@ static void add_memory(StrBuf *buf, const Pipeline *pipeline) {
     human_bytes(buf, rows[i].bytes);
     buf_char(buf, '\n');
   }
+  add_held(buf, pipeline);
 }
 
 static Status show_pod(Pipeline *pipeline) {

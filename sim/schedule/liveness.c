@@ -49,8 +49,11 @@ void find_frees(Arena *arena, const Module *module, uint32_t comp, CompSchedule 
 
 /* ---- buffers ---- */
 
+typedef Vec(Held) Holding;
+
 typedef struct {
   int64_t bytes;
+  uint32_t instr;      /* that makes it */
   uint32_t born, dies; /* steps */
   bool given;          /* a part of a parameter */
   bool leaves;         /* a part of the root */
@@ -60,6 +63,7 @@ typedef struct {
 typedef struct {
   bool done;
   int64_t extra_bytes; /* beyond what the caller holds, at most at once */
+  Holding held;        /* then */
   bool *passed;        /* of a loop's body: the parts of its carry that it passes on as they are */
   uint32_t n_parts;
 } Memory;
@@ -111,13 +115,19 @@ static uint32_t *add_buffers(Frame *frame, const Shape *shape, Buffer like, uint
   return into;
 }
 
+/* Nothing yet: what is written to it later counts there. */
+static bool is_empty(const Instr *instr) {
+  return instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "AllocateBuffer");
+}
+
 static Ids new_parts(Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
   uint32_t n = count_parts(instr->shape), step = frame->step_of[at];
   Ids parts = {ARENA_ARRAY(frame->arena, uint32_t, n), n};
-  Buffer like = {.born = step, .dies = step, .given = instr->op == OP_PARAMETER};
+  Buffer like = {.instr = at, .born = step, .dies = step, .given = instr->op == OP_PARAMETER};
   add_buffers(frame, instr->shape, like, parts.at);
-  if (frame->made->in_vmem != NULL && frame->made->in_vmem[at]) frame->buffers.at[parts.at[0]].bytes = 0;
+  bool in_vmem = frame->made->in_vmem != NULL && frame->made->in_vmem[at];
+  if (parts.n == 1 && (in_vmem || is_empty(instr))) frame->buffers.at[parts.at[0]].bytes = 0;
   return parts;
 }
 
@@ -162,14 +172,16 @@ static Ids while_parts(Frame *frame, uint32_t at) {
   return parts;
 }
 
-/* Asynchronous ops hold (operand, result, …), a copy (result, operand, …). */
+/* Asynchronous ops hold (operand, result, …) or ((operands), result, …), a copy (result, operand, …). */
 static Ids start_parts(Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
-  Ids parts = new_parts(frame, at), operand = operand_parts(frame, instr, 0);
-  bool first = instr->op == OP_ALL_GATHER_START || instr->op == OP_COLLECTIVE_PERMUTE_START;
-  uint32_t skip = instr->op == OP_COPY_START ? 1 : 0;
-  for (uint32_t i = 0; i < operand.n && i + skip < parts.n && (first || skip); i++)
-    rename_part(frame, &parts.at[i + skip], operand.at[i]);
+  Ids parts = new_parts(frame, at);
+  uint32_t part = instr->op == OP_COPY_START ? 1 : 0, n = instr->op == OP_ASYNC_START ? instr->operands.n : 1;
+  for (uint32_t k = 0; k < n; k++) {
+    Ids operand = operand_parts(frame, instr, k);
+    for (uint32_t i = 0; i < operand.n && part < parts.n; i++)
+      rename_part(frame, &parts.at[part++], operand.at[i]);
+  }
   return parts;
 }
 
@@ -177,7 +189,8 @@ static Ids done_parts(Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
   const Shape *start = frame->body->instrs.at[instr->operands.at[0]].shape;
   Ids all = operand_parts(frame, instr, 0);
-  bool second = instr->op == OP_ALL_GATHER_DONE || instr->op == OP_COLLECTIVE_PERMUTE_DONE;
+  bool second = instr->op == OP_ALL_GATHER_DONE || instr->op == OP_COLLECTIVE_PERMUTE_DONE ||
+                instr->op == OP_ASYNC_DONE;
   uint32_t skip = second && shape_is_tuple(start) && start->rank > 1 ? count_parts(start->parts[0]) : 0;
   uint32_t n = count_parts(instr->shape);
   return skip + n <= all.n ? (Ids){all.at + skip, n} : new_parts(frame, at);
@@ -249,10 +262,12 @@ static Ids parts_of(Frame *frame, uint32_t at) {
   case OP_WHILE: return while_parts(frame, at);
   case OP_FUSION: return fusion_parts(frame, at);
   case OP_COPY_START:
+  case OP_ASYNC_START:
   case OP_ALL_GATHER_START:
   case OP_COLLECTIVE_PERMUTE_START: return start_parts(frame, at);
   case OP_ALL_GATHER_DONE:
   case OP_ALL_REDUCE_DONE:
+  case OP_ASYNC_DONE:
   case OP_COLLECTIVE_PERMUTE_DONE:
   case OP_COPY_DONE: return done_parts(frame, at);
   default: return names_operand(frame, at) ? operand_parts(frame, instr, 0) : new_parts(frame, at);
@@ -322,16 +337,17 @@ static bool works_in_place(const Frame *frame, const Step *step) {
          last->op == OP_SCATTER;
 }
 
-static int64_t callees_extra(const Frame *frame, const Step *step) {
+/* Of the computations that a step calls the one that takes most; NULL where it calls none. */
+static const Memory *largest_callee(const Frame *frame, const Step *step) {
   const Instr *instr = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
   bool calls = step->kind == STEP_WHILE || step->kind == STEP_CONDITIONAL || instr->op == OP_CALL;
-  int64_t most = 0;
+  const Memory *largest = NULL;
   Ids called = calls ? instr_called(frame->arena, instr) : (Ids){NULL, 0};
   for (uint32_t i = 0; i < called.n; i++) {
-    int64_t extra = frame->memories[called.at[i]].extra_bytes;
-    if (extra > most) most = extra;
+    const Memory *memory = &frame->memories[called.at[i]];
+    if (largest == NULL || memory->extra_bytes > largest->extra_bytes) largest = memory;
   }
-  return most;
+  return largest;
 }
 
 typedef struct {
@@ -347,16 +363,37 @@ static int by_step_and_bytes(const void *left, const void *right) {
   return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
-/* Births and deaths that count: in a loop's body those of the carry and of what replaces it too. */
+/* Memory of the computation's own: in a loop's body the carry and what replaces it too. */
+static bool counts(const Frame *frame, const Buffer *buffer, bool loop) {
+  return !is_internal(frame, buffer) && (loop || (!buffer->given && !buffer->leaves));
+}
+
 static void find_changes(Frame *frame, bool loop, Changes *births, Changes *deaths) {
   for (uint32_t i = 0; i < frame->buffers.n; i++) {
     const Buffer *buffer = &frame->buffers.at[i];
-    if (is_internal(frame, buffer) || (!loop && (buffer->given || buffer->leaves))) continue;
+    if (!counts(frame, buffer, loop)) continue;
     if (!buffer->given) VEC_PUSH(frame->arena, births, (Change){buffer->born, buffer->bytes});
     if (!buffer->leaves) VEC_PUSH(frame->arena, deaths, (Change){buffer->dies, buffer->bytes});
   }
   if (births->n != 0) qsort(births->at, births->n, sizeof *births->at, by_step_and_bytes);
   if (deaths->n != 0) qsort(deaths->at, deaths->n, sizeof *deaths->at, by_step_and_bytes);
+}
+
+/* What lives at step `s`, with what the step calls. */
+static Holding held_at(Frame *frame, bool loop, uint32_t s) {
+  Holding held = {0};
+  const Step *step = &frame->made->steps.at[s];
+  for (uint32_t i = 0; i < frame->buffers.n; i++) {
+    const Buffer *buffer = &frame->buffers.at[i];
+    bool replaced = buffer->dies == s && buffer->born < s && works_in_place(frame, step);
+    if (counts(frame, buffer, loop) && !buffer->given && buffer->bytes > 0 && buffer->born <= s &&
+        (buffer->dies >= s || buffer->leaves) && !replaced)
+      VEC_PUSH(frame->arena, &held, (Held){frame->comp, buffer->instr, buffer->bytes});
+  }
+  const Memory *callee = largest_callee(frame, step);
+  for (uint32_t i = 0; callee != NULL && i < callee->held.n; i++)
+    VEC_PUSH(frame->arena, &held, callee->held.at[i]);
+  return held;
 }
 
 /* Bytes that step `s` makes beyond what it can put in place of what dies; moves past its changes. */
@@ -377,18 +414,21 @@ static int64_t grow(Changes births, Changes deaths, uint32_t *b, uint32_t *d, ui
   return made;
 }
 
-static int64_t most_at_once(Frame *frame, bool loop) {
+static void find_most_at_once(Frame *frame, bool loop, Memory *memory) {
   Changes births = {0}, deaths = {0};
   find_changes(frame, loop, &births, &deaths);
-  int64_t live = 0, most = 0, freed;
+  int64_t live = 0, freed;
+  uint32_t fullest = 0;
   for (uint32_t s = 0, b = 0, d = 0; s < frame->made->steps.n; s++) {
     const Step *step = &frame->made->steps.at[s];
     live = plus(live, grow(births, deaths, &b, &d, s, works_in_place(frame, step), &freed));
-    int64_t now = plus(live, callees_extra(frame, step));
-    most = now > most ? now : most;
+    const Memory *callee = largest_callee(frame, step);
+    int64_t now = plus(live, callee == NULL ? 0 : callee->extra_bytes);
+    if (now > memory->extra_bytes) fullest = s;
+    if (now > memory->extra_bytes) memory->extra_bytes = now;
     live -= freed;
   }
-  return most;
+  memory->held = held_at(frame, loop, fullest);
 }
 
 static void find_passed(Frame *frame, Memory *memory) {
@@ -423,7 +463,7 @@ static void analyse(Analysis *analysis, uint32_t comp, bool loop) {
                  .parts = ARENA_ARRAY(analysis->arena, Ids, body->instrs.n)};
   find_buffers(&frame);
   find_passed(&frame, memory);
-  memory->extra_bytes = most_at_once(&frame, loop);
+  find_most_at_once(&frame, loop, memory);
 }
 
 /* ---- the entry ---- */
@@ -451,20 +491,47 @@ static int64_t donated_bytes(const Module *module) {
   return sum;
 }
 
+static int larger_first(const void *left, const void *right) {
+  const Held *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes > b->bytes ? -1 : 1;
+  if (a->comp != b->comp) return a->comp < b->comp ? -1 : 1;
+  return a->instr < b->instr ? -1 : a->instr > b->instr;
+}
+
+static void hold(Schedule *schedule, uint32_t instr) {
+  int64_t bytes = hbm_bytes(comp_instr(schedule->module, schedule->module->entry, instr)->shape);
+  if (bytes > 0) VEC_PUSH(schedule->arena, &schedule->held, (Held){schedule->module->entry, instr, bytes});
+}
+
+/* The root's parts where it is a tuple: what made them says more than the tuple. */
+static void hold_outputs(Schedule *schedule) {
+  const Comp *entry = module_entry(schedule->module);
+  const Instr *root = &entry->instrs.at[entry->root];
+  if (root->op != OP_TUPLE) hold(schedule, entry->root);
+  for (uint32_t k = 0; k < root->operands.n && root->op == OP_TUPLE; k++)
+    hold(schedule, root->operands.at[k]);
+}
+
 void find_memory(Schedule *schedule) {
   const Module *module = schedule->module;
   const Comp *entry = module_entry(module);
   Arena *scratch = arena_new();
   Analysis analysis = {schedule, scratch, ARENA_ARRAY(scratch, Memory, module->comps.n)};
   analyse(&analysis, module->entry, false);
-  schedule->hbm_temp_bytes = analysis.memories[module->entry].extra_bytes;
-  schedule->hbm_argument_bytes = 0;
+  const Memory *temporary = &analysis.memories[module->entry];
+  schedule->hbm_temp_bytes = temporary->extra_bytes;
   for (uint32_t p = 0; p < entry->params.n; p++) {
     int64_t bytes = hbm_bytes(entry->instrs.at[entry->params.at[p]].shape);
     schedule->hbm_argument_bytes = plus(schedule->hbm_argument_bytes, bytes);
+    hold(schedule, entry->params.at[p]);
   }
   schedule->hbm_output_bytes = hbm_bytes(entry->instrs.at[entry->root].shape);
-  int64_t held = plus(schedule->hbm_argument_bytes, schedule->hbm_output_bytes);
-  schedule->hbm_peak_bytes = plus(held, schedule->hbm_temp_bytes) - donated_bytes(module);
+  hold_outputs(schedule);
+  for (uint32_t i = 0; i < temporary->held.n; i++)
+    VEC_PUSH(schedule->arena, &schedule->held, temporary->held.at[i]);
+  if (schedule->held.n != 0)
+    qsort(schedule->held.at, schedule->held.n, sizeof *schedule->held.at, larger_first);
+  int64_t given = plus(schedule->hbm_argument_bytes, schedule->hbm_output_bytes);
+  schedule->hbm_peak_bytes = plus(given, schedule->hbm_temp_bytes) - donated_bytes(module);
   arena_free(scratch);
 }

@@ -34,6 +34,12 @@ typedef struct {
   const bool *in_vmem;  /* by instruction: its value lies in VMEM; NULL: as its layout says */
 } CompSchedule;
 
+/* A value that takes HBM at the peak. */
+typedef struct {
+  uint32_t comp, instr;
+  int64_t bytes;
+} Held;
+
 typedef struct {
   Arena *arena;
   const Module *module;
@@ -41,6 +47,7 @@ typedef struct {
   /* A chip: parameters; the root; the most that other values take at once; all together, donated parameters
    * counted once. */
   int64_t hbm_argument_bytes, hbm_output_bytes, hbm_temp_bytes, hbm_peak_bytes;
+  Vec(Held) held; /* what fills HBM at the peak: arguments, outputs and temporaries, the largest first */
   int64_t
       flops; /* of one run of the entry: loops by their trips (once where unknown), the costliest branch */
 } Schedule;
