@@ -5,5 +5,8 @@
 
 #include "sim/partition/partition.h"
 
+/* Lets users of collectives that change nothing take their operands; dead code is left behind. */
+void simplify_collectives(Partitioned *partitioned);
+
 /* Several collectives of the same kind, groups and type in one, which then has a tuple as its result. */
 void combine_collectives(Partitioned *partitioned);

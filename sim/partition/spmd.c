@@ -40,6 +40,7 @@ static void settle_collectives(Spmd *spmd) {
 
 void spmd_close(Spmd *spmd, bool keep) {
   if (keep) {
+    simplify_collectives(spmd->out);
     module_remove_dead(spmd->module);
     module_merge_equal(spmd->module);
     combine_collectives(spmd->out);

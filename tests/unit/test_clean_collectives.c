@@ -179,3 +179,30 @@ Test(clean_collectives, bytes_have_a_limit) {
   cr_assert_eq(combined_with("z", &place), combined_with("x", &place));
   cr_assert_null(combined_with("y", &place));
 }
+
+/* Groups of one, and the largest of what all have; a sum of it, and groups of replicas, do something. */
+Test(clean_collectives, what_changes_nothing_goes) {
+  read_text("HloModule m, num_partitions=2\n" SUM
+            "max { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
+            "ENTRY main { x = f32[8] parameter(0) c = f32[] constant(3)\n"
+            "  b = f32[8] broadcast(c), dimensions={}\n"
+            "  one = f32[8] all-reduce(x), channel_id=1, replica_groups={{0},{1}}, "
+            "use_global_device_ids=true, to_apply=sum\n"
+            "  most = f32[8] all-reduce(b), channel_id=2, replica_groups={{0,1}}, "
+            "use_global_device_ids=true, to_apply=max\n"
+            "  both = f32[8] all-reduce(b), channel_id=3, replica_groups={{0,1}}, "
+            "use_global_device_ids=true, to_apply=sum\n"
+            "  mine = f32[8] all-reduce(x), channel_id=4, replica_groups={{0,1}}, "
+            "use_global_device_ids=true, to_apply=max\n"
+            "  all = f32[8] all-reduce(x), channel_id=5, replica_groups={{0}}, to_apply=sum\n"
+            "  ROOT t = (f32[8], f32[8], f32[8], f32[8], f32[8]) tuple(one, most, both, mine, all) }\n",
+            5);
+  simplify_collectives(&partitioned);
+  cr_assert_eq(module_verify(module, diag), STATUS_OK, "%s", diag_error_text(diag).at);
+  const Comp *comp = module_entry(module);
+  const char *const wanted[] = {"x", "b", "both", "mine", "all"};
+  for (uint32_t k = 0; k < 5; k++) {
+    Str name = comp->instrs.at[comp->instrs.at[comp->root].operands.at[k]].name;
+    cr_assert(str_is(name, wanted[k]), "%.*s", STR_ARG(name));
+  }
+}
