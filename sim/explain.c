@@ -25,16 +25,19 @@ typedef struct {
 static bool find_step(const Pipeline *pipeline, Str name, bool exact, uint32_t *comp, const Step **step,
                       uint32_t *found) {
   const Module *module = pipeline->partitioned->module;
+  const Instr *last = NULL; /* a collective may be in two steps: its start and its end */
   *found = 0;
   for (uint32_t c = 0; c < module->comps.n; c++) {
     const CompSchedule *schedule = &pipeline->schedule->comps[c];
     for (uint32_t s = 0; s < schedule->steps.n; s++) {
       const Ids instrs = schedule->steps.at[s].instrs;
       for (uint32_t i = 0; i < instrs.n; i++) {
-        Str own = comp_instr(module, c, instrs.at[i])->name;
+        const Instr *instr = comp_instr(module, c, instrs.at[i]);
+        Str own = instr->name;
         bool same = exact ? str_eq(own, name) : own.n > name.n && str_eq(str_sub(own, 0, name.n), name);
         if (!same) continue;
-        ++*found;
+        *found += instr != last;
+        last = instr;
         *comp = c;
         *step = &schedule->steps.at[s];
       }

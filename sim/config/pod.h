@@ -46,6 +46,7 @@ typedef struct {
   int64_t host_chips;
 
   /* [run] */
+  bool overlap;          /* collectives are started early, and compute runs beside them */
   bool excess_precision; /* floats that only a compiler rounds are not rounded where no chip sees them */
   int64_t numbers_limit; /* floating-point operations, of all chips, above which --numbers auto computes no
                             values */

@@ -164,7 +164,8 @@ Status run_done(Frame *frame, const Step *step) {
   Execution *execution = frame->chip->execution;
   uint32_t at = step_instr(step);
   const Instr *instr = frame_instr(frame, at);
-  AsyncOp *async = instr->operands.n == 0 ? NULL : *slot_of(frame, instr->operands.at[0]);
+  uint32_t start = op_is_collective(instr->op) ? at : instr->operands.n == 0 ? NO_ID : instr->operands.at[0];
+  AsyncOp *async = start == NO_ID ? NULL : *slot_of(frame, start);
   RETURN_IF(async == NULL,
             diag_fail(execution->diag, STATUS_INVALID, instr->place, NULL,
                       "%.*s: its operation was not started in this computation", STR_ARG(instr->name)));

@@ -1,5 +1,5 @@
-/* Asynchronous operations: a collective in an actor of its own, a copy that takes its time, or a computation
- * that was run when it started. */
+/* Asynchronous operations: a collective in an actor of its own (a plain one too, where the schedule splits
+ * it), a copy that takes its time, or a computation that was run when it started. */
 #pragma once
 
 #include "sim/engine/frame.h"

@@ -87,7 +87,7 @@ static double comp_seconds(Execution *execution, uint32_t comp);
 static double step_seconds(Execution *execution, uint32_t comp, const Step *step) {
   const Instr *instr = comp_instr(execution->module, comp, step_instr(step));
   CollectiveOp *collective;
-  if (step->kind == STEP_COLLECTIVE)
+  if (step->kind == STEP_COLLECTIVE || (step->kind == STEP_START && op_is_collective(instr->op)))
     return collective_op(execution, comp, step_instr(step), &collective) == STATUS_OK ? collective->seconds
                                                                                       : 0;
   double own = (double)step->time_ps * 1e-12, called = 0;

@@ -13,7 +13,7 @@
 
 /* ---- frees ---- */
 
-/* The step of each instruction. */
+/* The step of each instruction; of a collective that is started and ended its end. */
 static uint32_t *steps_of(Arena *arena, const Comp *body, const CompSchedule *made) {
   uint32_t *step_of = ARENA_ARRAY(arena, uint32_t, body->instrs.n);
   for (uint32_t s = 0; s < made->steps.n; s++) {
@@ -21,6 +21,16 @@ static uint32_t *steps_of(Arena *arena, const Comp *body, const CompSchedule *ma
     for (uint32_t i = 0; i < instrs.n; i++) step_of[instrs.at[i]] = s;
   }
   return step_of;
+}
+
+/* Where its result's memory is taken: of a collective that is started and ended at its start. */
+static uint32_t *births_of(Arena *arena, const Comp *body, const CompSchedule *made) {
+  uint32_t *birth_of = ARENA_ARRAY(arena, uint32_t, body->instrs.n);
+  for (uint32_t s = made->steps.n; s-- > 0;) {
+    Ids instrs = made->steps.at[s].instrs;
+    for (uint32_t i = 0; i < instrs.n; i++) birth_of[instrs.at[i]] = s;
+  }
+  return birth_of;
 }
 
 void find_frees(Arena *arena, const Module *module, uint32_t comp, CompSchedule *made) {
@@ -82,7 +92,7 @@ typedef struct {
   uint32_t comp;
   const Comp *body;
   const CompSchedule *made;
-  uint32_t *step_of;
+  uint32_t *step_of, *birth_of;
   Vec(Buffer) buffers;
   Ids *parts; /* by instruction: the buffer of each array of its value */
 } Frame;
@@ -122,9 +132,12 @@ static bool is_empty(const Instr *instr) {
 
 static Ids new_parts(Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
-  uint32_t n = count_parts(instr->shape), step = frame->step_of[at];
+  uint32_t n = count_parts(instr->shape);
   Ids parts = {ARENA_ARRAY(frame->arena, uint32_t, n), n};
-  Buffer like = {.instr = at, .born = step, .dies = step, .given = instr->op == OP_PARAMETER};
+  Buffer like = {.instr = at,
+                 .born = frame->birth_of[at],
+                 .dies = frame->step_of[at],
+                 .given = instr->op == OP_PARAMETER};
   add_buffers(frame, instr->shape, like, parts.at);
   bool in_vmem = frame->made->in_vmem != NULL && frame->made->in_vmem[at];
   if (parts.n == 1 && (in_vmem || is_empty(instr))) frame->buffers.at[parts.at[0]].bytes = 0;
@@ -460,6 +473,7 @@ static void analyse(Analysis *analysis, uint32_t comp, bool loop) {
                  .body = body,
                  .made = made,
                  .step_of = steps_of(analysis->arena, body, made),
+                 .birth_of = births_of(analysis->arena, body, made),
                  .parts = ARENA_ARRAY(analysis->arena, Ids, body->instrs.n)};
   find_buffers(&frame);
   find_passed(&frame, memory);
@@ -520,6 +534,8 @@ void find_memory(Schedule *schedule) {
   analyse(&analysis, module->entry, false);
   const Memory *temporary = &analysis.memories[module->entry];
   schedule->hbm_temp_bytes = temporary->extra_bytes;
+  schedule->hbm_argument_bytes = 0;
+  schedule->held.n = 0;
   for (uint32_t p = 0; p < entry->params.n; p++) {
     int64_t bytes = hbm_bytes(entry->instrs.at[entry->params.at[p]].shape);
     schedule->hbm_argument_bytes = plus(schedule->hbm_argument_bytes, bytes);

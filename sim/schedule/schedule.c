@@ -7,6 +7,7 @@
 #include "sim/schedule/schedule.h"
 #include "models/cost.h"
 #include "sim/schedule/liveness.h"
+#include "sim/schedule/overlap.h"
 #include "sim/schedule/place.h"
 #include "sim/schedule/traffic.h"
 
@@ -215,6 +216,7 @@ Status module_schedule(const Module *partitioned, const Pod *pod, Schedule **sch
   Status status = schedule_comp(&scheduler, partitioned->entry, true);
   made->flops = scheduler.flops[partitioned->entry];
   if (status == STATUS_OK) find_memory(made);
+  if (status == STATUS_OK && pod->overlap && !scheduler.fused) schedule_overlap(made, pod);
   arena_free(scratch);
   if (status == STATUS_OK) *schedule = made;
   if (status != STATUS_OK) schedule_free(made);

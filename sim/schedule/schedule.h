@@ -9,7 +9,8 @@
 typedef enum {
   STEP_COMPUTE,    /* a group of instructions, timed as one; those that only name values take no time */
   STEP_COLLECTIVE, /* synchronous: started and waited for */
-  STEP_START,      /* of an asynchronous collective, copy or send */
+  STEP_START, /* of an asynchronous collective, copy or send; or of a plain collective, which then has a DONE
+                 of the same instruction, and its value from there on */
   STEP_DONE,
   STEP_WHILE,
   STEP_CONDITIONAL,
@@ -52,7 +53,8 @@ typedef struct {
       flops; /* of one run of the entry: loops by their trips (once where unknown), the costliest branch */
 } Schedule;
 
-/* Steps keep program order, but for producers that were fused into the step of their users. The module must
+/* Steps keep program order, but for producers that were fused into the step of their users, and for what
+ * moves behind a collective's start (overlap.h). The module must
  * outlive the schedule. The caller frees it with schedule_free(). */
 Status module_schedule(const Module *partitioned, const Pod *pod, Schedule **schedule, Diag *diag);
 void schedule_free(Schedule *schedule);

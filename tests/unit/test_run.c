@@ -47,6 +47,8 @@ static Pod pod_for(uint32_t devices) {
   pod.hbm_efficiency = pod.hbm_window_efficiency = 1;
   pod.window_bytes = 1 << 20;
   pod.sum_length = 512;
+  pod.overlap = true;
+  pod.hbm_usable_bytes = INT64_C(1) << 34;
   pod.vmem_bytes = 1 << 27;
   pod.vmem_bw_Bps = 1.8e13;
   return pod;
@@ -326,6 +328,41 @@ Test(run, without_numbers_trips_that_depend_on_data_are_asked_for) {
   run_close(&run);
 }
 
+/* Collectives that the schedule starts early, also in a loop's body, beside products and each other. */
+#define HIDDEN                                                                                               \
+  HEAD(4)                                                                                                    \
+  "body {\n p = (s32[], s32[64,64]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"                \
+  " v = s32[64,64] get-tuple-element(p), index=1\n one = s32[] constant(1)\n n = s32[] add(i, one)\n"        \
+  " d = s32[64,64] dot(v, v), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"                          \
+  " w = s32[64,64] collective-permute(v), source_target_pairs={{0,1},{1,2},{2,3},{3,0}}, channel_id=1\n"     \
+  " r = s32[64,64] all-reduce(v), replica_groups={{0,1},{2,3}}, to_apply=isum, channel_id=2, "               \
+  "use_global_device_ids=true\n u = s32[64,64] add(w, r)\n k = s32[64,64] add(u, d)\n"                       \
+  " ROOT t = (s32[], s32[64,64]) tuple(n, k)\n}\n"                                                           \
+  "condition {\n p = (s32[], s32[64,64]) parameter(0)\n i = s32[] get-tuple-element(p), index=0\n"           \
+  " three = s32[] constant(3)\n ROOT c = pred[] compare(i, three), direction=LT\n}\n"                        \
+  "ENTRY e {\n" OWN(64, 64) " zero = s32[] constant(0)\n carry = (s32[], s32[64,64]) tuple(zero, x)\n"       \
+                            " l = (s32[], s32[64,64]) while(carry), condition=condition, body=body\n"        \
+                            " y = s32[64,64] get-tuple-element(l), index=1\n"                                \
+                            " g = s32[256,64] all-gather(y), replica_groups={{0,1,2,3}}, dimensions={0}, "   \
+                            "channel_id=3, use_global_device_ids=true\n"                                     \
+                            " d = s32[64,64] dot(y, x), lhs_contracting_dims={1}, "                          \
+                            "rhs_contracting_dims={0}\n"                                                     \
+                            " ROOT t = (s32[256,64], s32[64,64]) tuple(g, d)\n}\n"
+
+Test(run, collectives_are_hidden_with_the_same_numbers) {
+  Run run = run_open(HIDDEN);
+  cr_assert_eq(run_it(&run), STATUS_OK, "%.*s", STR_ARG(diag_error_text(run.diag)));
+  cr_assert(is_as_interpreted(&run), "the numbers differ from the interpreter's");
+  check_lanes(run.ledger);
+  uint32_t hidden = 0;
+  for (size_t i = 0; i < run.ledger->n_events; i++) {
+    const Event *event = &run.ledger->events[i];
+    hidden += event->kind == EVENT_COLLECTIVE && event->track == TRACK_ASYNC;
+  }
+  cr_expect_geq(hidden, 4 * 3 + 4, "one in each trip and one behind the loop, on each chip");
+  run_close(&run);
+}
+
 static const char asyncs[] = HEAD(
     4) "wrapped { a = s32[4,8] parameter(0)\n ROOT c = s32[4,2] reduce-scatter(a), "
        "replica_groups={{0,1,2,3}}, "
@@ -536,6 +573,10 @@ Test(run, breaks_of_broadcast) {
 }
 Test(run, breaks_of_a_loop) {
   check_breaks(LOOP);
+}
+
+Test(run, breaks_of_hidden_collectives) {
+  check_breaks(HIDDEN);
 }
 
 /* ---- the same input gives the same events */

@@ -1,0 +1,425 @@
+/* Overlap. In: a schedule whose collectives are synchronous; out: one in the same steps, in an order in which
+ * compute runs while collectives are in flight.
+ *
+ * The one idea: list scheduling from the end, as XLA's latency hiding scheduler does it. A collective's DONE
+ * is placed as late as its users allow; its START is held back until as much compute has been placed before
+ * the DONE as the collective is expected to take, or nothing else is left. Among what may be placed, what
+ * stands last in the program comes first, so that without collectives the order is the program's. One
+ * collective of a kind is in flight at once, and a loop that holds collectives has the links to itself. Where
+ * the peak of memory gets too high, less time is hidden. All chips run the one order, so they agree. */
+#include "sim/schedule/overlap.h"
+#include "sim/schedule/liveness.h"
+
+/* The kinds, and how often their value passes a link on its way: an upper bound. */
+static const struct {
+  Opcode op;
+  double passes;
+} kinds[] = {{OP_ALL_GATHER, 1}, {OP_ALL_REDUCE, 2},         {OP_REDUCE_SCATTER, 1},
+             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 1}, {OP_COLLECTIVE_BROADCAST, 1}};
+enum {
+  KINDS = sizeof kinds / sizeof *kinds,
+  NO_KIND = KINDS,
+  MOST_IN_FLIGHT = 4,
+  ATTEMPTS = 3,
+  DEEPEST_NAMES = 8
+};
+
+/* A step, before it has its place. */
+typedef struct {
+  Step step;
+  Vec(uint32_t) needs;  /* nodes that come before it, repeated where they are needed several times */
+  uint32_t users;       /* that have no place yet */
+  uint32_t kind;        /* of a collective that may be split; else NO_KIND */
+  bool wall;            /* runs with nothing in flight */
+  bool names;           /* takes no time */
+  double ps;            /* how long it keeps the core, or a collective the links */
+  uint32_t work_before; /* of a collective: steps that take time, placed from the end, when its DONE was */
+  bool hides;
+} Node;
+
+typedef enum { PLACED_STEP, PLACED_START, PLACED_DONE } PlacedKind;
+
+typedef struct {
+  uint32_t node;
+  PlacedKind kind;
+} Placed;
+
+/* Nodes by rank, the highest first. */
+typedef struct {
+  uint32_t *ranks, n;
+} Heap;
+
+typedef struct {
+  bool used;
+  uint32_t node;
+  double due_ps;
+} Flight;
+
+typedef struct {
+  Arena *arena; /* scratch */
+  const Schedule *schedule;
+  const Pod *pod;
+  double *comp_ps; /* compute of a computation; below 0 until it is asked for */
+  double part;     /* of a collective's time that is to be hidden */
+} Overlap;
+
+typedef struct {
+  Overlap *overlap;
+  uint32_t comp;
+  Vec(Node) nodes;
+  Heap ready, waiting[KINDS]; /* steps; collectives all of whose users are placed */
+  Flight flights[KINDS];
+  uint32_t in_flight, work;
+  double now_ps;      /* from the end */
+  Vec(Placed) placed; /* from the end */
+} List;
+
+/* ---- heap ---- */
+
+static void swap_ranks(uint32_t *a, uint32_t *b) {
+  uint32_t kept = *a;
+  *a = *b;
+  *b = kept;
+}
+
+static void heap_push(Heap *heap, uint32_t rank) {
+  uint32_t at = heap->n++;
+  heap->ranks[at] = rank;
+  for (; at > 0 && heap->ranks[(at - 1) / 2] < heap->ranks[at]; at = (at - 1) / 2)
+    swap_ranks(&heap->ranks[(at - 1) / 2], &heap->ranks[at]);
+}
+
+static void heap_pop(Heap *heap) {
+  heap->ranks[0] = heap->ranks[--heap->n];
+  for (uint32_t at = 0;;) {
+    uint32_t left = 2 * at + 1, most = at;
+    if (left < heap->n && heap->ranks[left] > heap->ranks[most]) most = left;
+    if (left + 1 < heap->n && heap->ranks[left + 1] > heap->ranks[most]) most = left + 1;
+    if (most == at) return;
+    swap_ranks(&heap->ranks[at], &heap->ranks[most]);
+    at = most;
+  }
+}
+
+/* ---- what steps take ---- */
+
+static bool is_flow(const Step *step) {
+  return step->kind == STEP_WHILE || step->kind == STEP_CONDITIONAL || step->kind == STEP_CALL;
+}
+
+static const Instr *step_last(const Schedule *schedule, uint32_t comp, const Step *step) {
+  return comp_instr(schedule->module, comp, step->instrs.at[step->instrs.n - 1]);
+}
+
+static Ids step_called(const Overlap *overlap, uint32_t comp, const Step *step) {
+  return is_flow(step) ? instr_called(overlap->arena, step_last(overlap->schedule, comp, step))
+                       : (Ids){NULL, 0};
+}
+
+static double step_ps(Overlap *overlap, uint32_t comp, const Step *step);
+
+static double comp_ps(Overlap *overlap, uint32_t comp) {
+  if (overlap->comp_ps[comp] >= 0) return overlap->comp_ps[comp];
+  const CompSchedule *made = &overlap->schedule->comps[comp];
+  double sum = 0;
+  for (uint32_t s = 0; s < made->steps.n; s++) sum += step_ps(overlap, comp, &made->steps.at[s]);
+  return overlap->comp_ps[comp] = sum;
+}
+
+static double step_ps(Overlap *overlap, uint32_t comp, const Step *step) {
+  if (step->kind == STEP_START) return 0;
+  Ids called = step_called(overlap, comp, step);
+  double sum = 0;
+  for (uint32_t i = 0; i < called.n; i++) sum += comp_ps(overlap, called.at[i]);
+  return (double)step->time_ps + sum * (step->trips > 1 ? (double)step->trips : 1);
+}
+
+static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
+  const CompSchedule *made = &overlap->schedule->comps[comp];
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    const Step *step = &made->steps.at[s];
+    if (step->kind == STEP_COLLECTIVE || step->kind == STEP_START || step->kind == STEP_DONE) return true;
+    Ids called = step_called(overlap, comp, step);
+    for (uint32_t i = 0; i < called.n; i++)
+      if (holds_collectives(overlap, called.at[i])) return true;
+  }
+  return false;
+}
+
+/* How long a collective is expected to be in flight. */
+static double collective_ps(const List *list, const Instr *instr, uint32_t kind) {
+  const Pod *pod = list->overlap->pod;
+  int64_t most = shape_bytes(instr->shape);
+  for (uint32_t i = 0; i < instr->operands.n; i++) {
+    const Instr *operand = comp_instr(list->overlap->schedule->module, list->comp, instr->operands.at[i]);
+    int64_t bytes = shape_bytes(operand->shape);
+    most = bytes > most ? bytes : most;
+  }
+  double lat_ps = pod->ici_ideal ? 0 : (double)pod->ici_lat_ps;
+  return list->overlap->part * (kinds[kind].passes * (double)most / pod->ici_bw_Bps * 1e12 + lat_ps);
+}
+
+/* ---- nodes ---- */
+
+static uint32_t kind_of(const Step *step, const Instr *instr) {
+  uint32_t kind = 0;
+  if (step->kind != STEP_COLLECTIVE) return NO_KIND;
+  while (kind < KINDS && kinds[kind].op != instr->op) kind++;
+  return kind;
+}
+
+static bool only_names(const Step *step) {
+  return step->kind == STEP_COMPUTE && step->time_ps == 0 && step->demand.flops == 0 &&
+         step->demand.hbm_bytes == 0;
+}
+
+static void add_node(List *list, Step step) {
+  const Overlap *overlap = list->overlap;
+  const Instr *instr = step_last(overlap->schedule, list->comp, &step);
+  step.frees = (Ids){NULL, 0};
+  Node node = {.step = step, .kind = kind_of(&step, instr), .names = only_names(&step)};
+  node.ps = node.kind == NO_KIND ? step_ps(list->overlap, list->comp, &step)
+                                 : collective_ps(list, instr, node.kind);
+  node.wall = (step.kind == STEP_COLLECTIVE && node.kind == NO_KIND) || step.kind == STEP_START ||
+              step.kind == STEP_DONE;
+  Ids called = step_called(overlap, list->comp, &step);
+  for (uint32_t i = 0; i < called.n; i++) node.wall = node.wall || holds_collectives(overlap, called.at[i]);
+  VEC_PUSH(overlap->arena, &list->nodes, node);
+}
+
+/* Names are nodes one by one: each waits for its own operands alone. */
+static void add_nodes(List *list) {
+  const CompSchedule *made = &list->overlap->schedule->comps[list->comp];
+  for (uint32_t s = 0; s < made->steps.n; s++) {
+    Step step = made->steps.at[s];
+    Ids instrs = step.instrs;
+    if (!only_names(&step)) add_node(list, step);
+    for (uint32_t i = 0; only_names(&step) && i < instrs.n; i++) {
+      step.instrs = (Ids){instrs.at + i, 1};
+      add_node(list, step);
+    }
+  }
+}
+
+static void add_need(List *list, uint32_t node, uint32_t before) {
+  if (node == before) return;
+  VEC_PUSH(list->overlap->arena, &list->nodes.at[node].needs, before);
+  list->nodes.at[before].users++;
+}
+
+/* What may do more than give its value keeps its order. */
+static bool keeps_order(const Step *step, const Instr *instr) {
+  return is_flow(step) || step->kind == STEP_START || step->kind == STEP_DONE ||
+         instr->op == OP_CUSTOM_CALL || instr->op == OP_INFEED || instr->op == OP_OUTFEED ||
+         instr->op == OP_RNG || instr->op == OP_RNG_GET_AND_UPDATE_STATE;
+}
+
+static void find_needs(List *list) {
+  const Schedule *schedule = list->overlap->schedule;
+  const Comp *body = module_comp(schedule->module, list->comp);
+  uint32_t *node_of = ARENA_ARRAY(list->overlap->arena, uint32_t, body->instrs.n), ordered = NO_ID;
+  for (uint32_t i = 0; i < list->nodes.n; i++) {
+    Ids instrs = list->nodes.at[i].step.instrs;
+    for (uint32_t k = 0; k < instrs.n; k++) node_of[instrs.at[k]] = i;
+  }
+  for (uint32_t i = 0; i < list->nodes.n; i++) {
+    const Step step = list->nodes.at[i].step;
+    bool keeps = false;
+    for (uint32_t k = 0; k < step.instrs.n; k++) {
+      const Instr *instr = &body->instrs.at[step.instrs.at[k]];
+      keeps = keeps || keeps_order(&step, instr);
+      for (uint32_t o = 0; o < instr->operands.n; o++) add_need(list, i, node_of[instr->operands.at[o]]);
+    }
+    if (keeps && ordered != NO_ID) add_need(list, i, ordered);
+    if (keeps) ordered = i;
+  }
+}
+
+/* ---- placing, from the end ---- */
+
+/* Names come as late as they can, so that they ask for no collective early. */
+static void make_ready(List *list, uint32_t node) {
+  const Node *own = &list->nodes.at[node];
+  if (own->kind == NO_KIND)
+    heap_push(&list->ready, own->names ? list->nodes.n + node : node);
+  else
+    heap_push(&list->waiting[own->kind], node);
+}
+
+static void place(List *list, uint32_t node, PlacedKind kind) {
+  VEC_PUSH(list->overlap->arena, &list->placed, (Placed){node, kind});
+  if (kind == PLACED_DONE) return;
+  const Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < own->needs.n; i++)
+    if (--list->nodes.at[own->needs.at[i]].users == 0) make_ready(list, own->needs.at[i]);
+}
+
+static void place_step(List *list, uint32_t node) {
+  heap_pop(&list->ready);
+  list->now_ps += list->nodes.at[node].ps;
+  list->work += list->nodes.at[node].ps > 0;
+  place(list, node, PLACED_STEP);
+}
+
+static void place_done(List *list, uint32_t kind) {
+  uint32_t node = list->waiting[kind].ranks[0];
+  heap_pop(&list->waiting[kind]);
+  list->flights[kind] = (Flight){true, node, list->now_ps + list->nodes.at[node].ps};
+  list->nodes.at[node].work_before = list->work;
+  list->in_flight++;
+  place(list, node, PLACED_DONE);
+}
+
+static void place_start(List *list, Flight *flight) {
+  Node *node = &list->nodes.at[flight->node];
+  node->hides = list->work > node->work_before;
+  flight->used = false;
+  list->in_flight--;
+  place(list, flight->node, PLACED_START);
+}
+
+static Flight *first_due(List *list) {
+  Flight *first = NULL;
+  for (uint32_t k = 0; k < KINDS; k++) {
+    Flight *flight = &list->flights[k];
+    if (flight->used && (first == NULL || flight->due_ps < first->due_ps)) first = flight;
+  }
+  return first;
+}
+
+/* The kind of the last collective in the program that may end here. */
+static uint32_t next_done(const List *list) {
+  uint32_t next = NO_KIND;
+  for (uint32_t k = 0; k < KINDS && list->in_flight < MOST_IN_FLIGHT; k++) {
+    if (list->flights[k].used || list->waiting[k].n == 0) continue;
+    if (next == NO_KIND || list->waiting[k].ranks[0] > list->waiting[next].ranks[0]) next = k;
+  }
+  return next;
+}
+
+/* What is in flight where a step would have a second collective of its kind wait for it: values that were
+ * gathered early would fill memory, and the links are busy all the same. */
+static Flight *crowded(List *list, uint32_t node, uint32_t depth) {
+  const Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < own->needs.n; i++) {
+    uint32_t need = own->needs.at[i], kind = list->nodes.at[need].kind;
+    if (list->nodes.at[need].users != 1) continue;
+    if (kind != NO_KIND && list->flights[kind].used && list->waiting[kind].n > 0) return &list->flights[kind];
+    Flight *flight =
+        depth < DEEPEST_NAMES && list->nodes.at[need].names ? crowded(list, need, depth + 1) : NULL;
+    if (flight != NULL) return flight;
+  }
+  return NULL;
+}
+
+static bool place_next(List *list) {
+  uint32_t next = list->ready.n == 0 ? NO_ID : list->ready.ranks[0] % list->nodes.n;
+  bool wall = next != NO_ID && list->nodes.at[next].wall;
+  Flight *first = first_due(list);
+  Flight *full = next != NO_ID ? crowded(list, next, 0) : NULL;
+  uint32_t done = wall ? NO_KIND : next_done(list);
+  if (first != NULL && (wall || first->due_ps <= list->now_ps))
+    place_start(list, first);
+  else if (done != NO_KIND)
+    place_done(list, done);
+  else if (full != NULL)
+    place_start(list, full);
+  else if (next != NO_ID)
+    place_step(list, next);
+  else if (first != NULL)
+    place_start(list, first);
+  else
+    return false;
+  return true;
+}
+
+/* ---- the new order ---- */
+
+static void emit(Arena *arena, CompSchedule *made, const Node *node, PlacedKind placed) {
+  Step step = node->step;
+  if (placed != PLACED_STEP && !node->hides && placed == PLACED_DONE) return; /* ended where it started */
+  if (placed != PLACED_STEP && node->hides) step.kind = placed == PLACED_START ? STEP_START : STEP_DONE;
+  VEC_PUSH(arena, &made->steps, step);
+}
+
+/* Names that follow each other are one step again. */
+static void join_names(Arena *arena, CompSchedule *made) {
+  uint32_t n = 0;
+  for (uint32_t s = 0; s < made->steps.n;) {
+    Vec(uint32_t) names = {0};
+    Step step = made->steps.at[s];
+    for (; s < made->steps.n && only_names(&made->steps.at[s]); s++)
+      VEC_PUSH(arena, &names, made->steps.at[s].instrs.at[0]);
+    if (names.n > 0)
+      step.instrs = (Ids){names.at, names.n};
+    else
+      s++;
+    made->steps.at[n++] = step;
+  }
+  made->steps.n = n;
+}
+
+static uint32_t most_nodes(const Schedule *schedule, uint32_t comp) {
+  return module_comp(schedule->module, comp)->instrs.n;
+}
+
+/* Whether anything is hidden; else the computation's steps stay as they are. */
+static bool overlap_comp(Overlap *overlap, Schedule *schedule, uint32_t comp) {
+  List list = {.overlap = overlap, .comp = comp};
+  uint32_t room = most_nodes(schedule, comp);
+  list.ready.ranks = ARENA_ARRAY(overlap->arena, uint32_t, room);
+  for (uint32_t k = 0; k < KINDS; k++) list.waiting[k].ranks = ARENA_ARRAY(overlap->arena, uint32_t, room);
+  add_nodes(&list);
+  find_needs(&list);
+  for (uint32_t i = 0; i < list.nodes.n; i++)
+    if (list.nodes.at[i].users == 0) make_ready(&list, i);
+  while (place_next(&list)) {
+  }
+  bool hides = false;
+  for (uint32_t i = 0; i < list.nodes.n; i++) hides = hides || list.nodes.at[i].hides;
+  if (!hides) return false;
+  CompSchedule *made = &schedule->comps[comp];
+  made->steps.at = NULL;
+  made->steps.n = made->steps.cap = 0;
+  for (uint32_t i = list.placed.n; i-- > 0;)
+    emit(schedule->arena, made, &list.nodes.at[list.placed.at[i].node], list.placed.at[i].kind);
+  join_names(schedule->arena, made);
+  find_frees(schedule->arena, schedule->module, comp, made);
+  return true;
+}
+
+static bool has_collective(const CompSchedule *made) {
+  for (uint32_t s = 0; s < made->steps.n; s++)
+    if (made->steps.at[s].kind == STEP_COLLECTIVE) return true;
+  return false;
+}
+
+static bool overlap_all(Schedule *schedule, const Pod *pod, double part) {
+  uint32_t n = schedule->module->comps.n;
+  Arena *scratch = arena_new();
+  Overlap overlap = {scratch, schedule, pod, ARENA_ARRAY(scratch, double, n), part};
+  for (uint32_t comp = 0; comp < n; comp++) overlap.comp_ps[comp] = -1;
+  bool hides = false;
+  for (uint32_t comp = 0; comp < n; comp++)
+    if (has_collective(&schedule->comps[comp])) hides |= overlap_comp(&overlap, schedule, comp);
+  arena_free(scratch);
+  return hides;
+}
+
+void schedule_overlap(Schedule *schedule, const Pod *pod) {
+  if (schedule->hbm_peak_bytes > pod->hbm_usable_bytes) return;
+  Arena *scratch = arena_new();
+  size_t bytes = schedule->module->comps.n * sizeof *schedule->comps;
+  const CompSchedule *before = arena_copy(scratch, schedule->comps, bytes);
+  double part = 1;
+  bool hides = overlap_all(schedule, pod, part);
+  for (int attempt = 1; hides; attempt++) {
+    find_memory(schedule);
+    if (schedule->hbm_peak_bytes <= pod->hbm_usable_bytes) break;
+    memcpy(schedule->comps, before, bytes);
+    part /= 4;
+    hides = attempt < ATTEMPTS && overlap_all(schedule, pod, part);
+    if (!hides) find_memory(schedule);
+  }
+  arena_free(scratch);
+}
