@@ -94,7 +94,7 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
 
 static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Matmul product = matmul_of(module, comp, instr);
-  double cycles = mxu_cycles(pod, product, mxu_passes(module, comp, instr));
+  double cycles = mxu_cycles(pod, product, mxu_passes(pod, module, comp, instr));
   bool narrow = shape_is_array(instr->shape) && dtype_bits(instr->shape->dtype) < 32;
   double multiplications = product.batch * product.parts * product.m * product.n * product.k;
   return (Demand){.mxu_ps = demand_cycles_ps(pod, cycles),

@@ -9,9 +9,9 @@
  *
  * A convolution runs as a product for each tap of its window, with the kernel held.
  *
- * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 runs
- * at twice the rate (cloud.google.com/tpu/docs/v5e). Wider integers, f64 and complex products are made of
- * these parts. */
+ * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 and
+ * fp8 at chip.int8_rate and chip.fp8_rate times the rate. Wider integers, f64 and complex products are made
+ * of these parts. */
 #include "models/mxu_model.h"
 
 #include <math.h>
@@ -139,20 +139,29 @@ static double f32_passes(const Instr *instr) {
   return says(precision, "high") ? 3 : 1;
 }
 
-double mxu_passes(const Module *module, uint32_t comp, const Instr *instr) {
-  double most = 0.5;
+/* Passes for one operand's type: wide integers by pairs of bytes, f64 as parts of f32, complex as four
+ * products.
+ */
+static double passes_of(const Pod *pod, const Instr *instr, DType dtype) {
+  double bytes = dtype_bits(dtype) / 8.0, integer = 1 / (double)pod->int8_rate;
+  switch (dtype_class(dtype)) {
+  case DCLASS_PRED:
+  case DCLASS_SIGNED:
+  case DCLASS_UNSIGNED: return bytes <= 1 ? integer : integer * bytes * bytes;
+  case DCLASS_FLOAT:
+    if (bytes <= 1) return 1 / (double)pod->fp8_rate;
+    return bytes == 2 ? 1 : bytes == 4 ? f32_passes(instr) : 4 * 6;
+  case DCLASS_COMPLEX: return bytes == 8 ? 4 * f32_passes(instr) : 4 * 4 * 6;
+  case DCLASS_OTHER: break;
+  }
+  return 1;
+}
+
+double mxu_passes(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  double most = 0;
   for (uint32_t i = 0; i < 2 && i < instr->operands.n; i++) {
     DType dtype = comp_instr(module, comp, instr->operands.at[i])->shape->dtype;
-    double words = dtype_bits(dtype) / 8.0, passes = 1;
-    switch (dtype_class(dtype)) {
-    case DCLASS_PRED:
-    case DCLASS_SIGNED:
-    case DCLASS_UNSIGNED: passes = words <= 1 ? 0.5 : 0.5 * words * words; break; /* by pairs of bytes */
-    case DCLASS_FLOAT: passes = words <= 2 ? 1 : words == 4 ? f32_passes(instr) : 4 * 6; break;
-    case DCLASS_COMPLEX: passes = words == 8 ? 4 * f32_passes(instr) : 4 * 4 * 6; break;
-    case DCLASS_OTHER: break;
-    }
-    most = fmax(most, passes);
+    most = fmax(most, passes_of(pod, instr, dtype));
   }
   return most;
 }

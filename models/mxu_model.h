@@ -16,7 +16,7 @@ typedef struct {
 Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr);
 /* How often the arrays run a product of these operand types to the precision that the instruction asks for: 1
  * for bf16, 0.5 for int8, up to 6 for f32. */
-double mxu_passes(const Module *module, uint32_t comp, const Instr *instr);
+double mxu_passes(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);
 /* Cycles that all of a chip's arrays together need for so many passes of the product. */
 double mxu_cycles(const Pod *pod, Matmul product, double passes);
 /* Cycles in which results that are narrower than the sums leave the arrays. */

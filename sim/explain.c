@@ -78,7 +78,8 @@ static void add_matmul(Explanation *explanation, const Instr *instr) {
   const Pod *pod = &pipeline->config->pod;
   if (instr->op != OP_DOT && instr->op != OP_CONVOLUTION) return;
   Matmul product = matmul_of(module, explanation->comp, instr);
-  double passes = mxu_passes(module, explanation->comp, instr), cycles = mxu_cycles(pod, product, passes);
+  double passes = mxu_passes(pod, module, explanation->comp, instr),
+         cycles = mxu_cycles(pod, product, passes);
   buf_printf(explanation->buf,
              "  %.*s: %g x [%g,%g] x [%g,%g]: %.6g cycles on %" PRId64 " MXUs of %" PRId64 "x%" PRId64
              ", %g pass%s\n",

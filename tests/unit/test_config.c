@@ -136,7 +136,7 @@ Test(config, unknown_names_are_refused_with_the_nearest) {
                "hint: did you mean ici.latency?\n");
   expect_error("[pod]\nshape=4x2\ngeneration = v5f", NULL,
                "pod.ini:3:14: error: unknown generation v5f\n  generation = v5f\n               ^\n"
-               "hint: did you mean v5e? known are v5e v4 v5p\n");
+               "hint: did you mean v5e? known are v5e v4 v5p v6e tpu7x\n");
 }
 
 Test(config, lines_that_are_none) {
@@ -247,4 +247,32 @@ Test(config, chips_are_row_major_last_axis_fastest) {
     cr_assert_eq(at[0] * 35 + at[1] * 7 + at[2], chip);
     cr_assert_eq(pod_chip(&config->pod, at), chip);
   }
+}
+
+static const Pod *pod_of(const char *file, const char *const *sets, uint32_t n_sets) {
+  Config *config;
+  Str path = str_printf(arena, SOURCE_DIR "/configs/%s.ini", file);
+  cr_assert_eq(config_read(arena, path.at, sets, n_sets, &config, diag), STATUS_OK, "%s", file);
+  return &config->pod;
+}
+
+/* MXUs, their side and the clock make the peak that the datasheet tells, of every generation. */
+Test(config, every_generation_reaches_its_peak) {
+  static const char *const files[] = {"v5e_1x1", "v4_4x4x4", "v5p_4x4x4", "v6e_4x2", "tpu7x_4x4x4"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    const Pod *pod = pod_of(files[i], NULL, 0);
+    double side = (double)pod->mxu_size;
+    double flops = 2 * (double)pod->mxu_count * side * side * pod->clock_hz;
+    cr_assert_float_eq(flops / pod->peak_flops, 1, 0.01, "%s: %g", files[i], flops);
+  }
+}
+
+/* JAX Scaling Book, "TPUs", question 2: a v5p pod has 2240 hosts, 4.1e18 FLOP/s in bf16, and 860 TB of HBM at
+ * 96e9 bytes a chip. */
+Test(config, a_whole_v5p_pod) {
+  const char *const sets[] = {"pod.shape=16x20x28", "hbm.capacity=96GB"};
+  const Pod *pod = pod_of("v5p_4x4x4", sets, 2);
+  cr_assert_eq(pod->n_chips / pod->host_chips, 2240);
+  cr_assert_float_eq(pod->n_chips * pod->peak_flops, 4.1e18, 0.02 * 4.1e18);
+  cr_assert_float_eq((double)pod->n_chips * (double)pod->hbm_bytes, 860e12, 0.02 * 860e12);
 }

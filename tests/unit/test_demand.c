@@ -131,7 +131,7 @@ static double passes(DType dtype, const char *precision, const char *algorithm) 
   if (precision != NULL)
     instr_set(module, made, (Attr){.id = ATTR_operand_precision, .text = str_of(precision)});
   if (algorithm != NULL) instr_set(module, made, (Attr){.id = ATTR_algorithm, .text = str_of(algorithm)});
-  return mxu_passes(module, comp, made);
+  return mxu_passes(&pod, module, comp, made);
 }
 
 Test(demand, passes_of_a_product) {
