@@ -1,6 +1,7 @@
 /* The command line: argv in, exit code out. The only place that exits. */
 #include "sim/command.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,7 @@ static Status run_command(const Options *options, Diag *diag) {
 }
 
 int main(int argc, char **argv) {
+  signal(SIGXFSZ, SIG_IGN); /* a file that grows too large is an error of writing it */
   Arena *arena = arena_new();
   Diag *diag = diag_new();
   Options options;

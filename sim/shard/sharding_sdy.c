@@ -26,6 +26,8 @@ static Status scan_mesh_axes(Scan *scan, const char *close, MeshAxis **axes, uin
     MeshAxis axis;
     if (list.n != 0) TRY(scan_expect(scan, ","));
     TRY(scan_quoted(scan, &axis.name));
+    for (uint32_t i = 0; i < list.n; i++)
+      RETURN_IF(str_eq(list.at[i].name, axis.name), scan_fail(scan, "each axis only once"));
     TRY(scan_expect(scan, "="));
     TRY(scan_int(scan, 1, &axis.size));
     RETURN_IF(__builtin_mul_overflow(*devices, axis.size, devices) || *devices > INT32_MAX,
