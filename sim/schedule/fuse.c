@@ -267,3 +267,14 @@ Ids group_members(const Groups *groups, uint32_t last) {
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr) {
   return role_of(module, comp, instr) == ROLE_SHAPE;
 }
+
+uint32_t fusion_hands_on(const Module *module, const Instr *fusion, uint32_t part) {
+  uint32_t callee = instr_comp(fusion, ATTR_calls);
+  if (callee == NO_ID) return NO_ID;
+  const Comp *body = module_comp(module, callee);
+  const Instr *at = &body->instrs.at[body->root];
+  if (at->op == OP_TUPLE && part < at->operands.n) at = &body->instrs.at[at->operands.at[part]];
+  while (is_alias(module, callee, at) && at->operands.n > 0) at = &body->instrs.at[at->operands.at[0]];
+  bool given = at->op == OP_PARAMETER && at->parameter < (int64_t)fusion->operands.n;
+  return given ? (uint32_t)at->parameter : NO_ID;
+}

@@ -27,3 +27,6 @@ Ids group_members(const Groups *groups, uint32_t last);
 
 /* Only a name for the same bytes, whatever stands around it: a bitcast or a free reshape. */
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr);
+/* The operand that a fusion's computation hands on, as it is, as its result or part `part` of it; NO_ID: it
+ * makes that itself. */
+uint32_t fusion_hands_on(const Module *module, const Instr *fusion, uint32_t part);

@@ -209,19 +209,6 @@ static Ids done_parts(Frame *frame, uint32_t at) {
   return skip + n <= all.n ? (Ids){all.at + skip, n} : new_parts(frame, at);
 }
 
-/* The value that a fusion's computation hands on as its result or part `part` of it: a parameter of it, or
- * NO_ID. */
-static uint32_t handed_on(const Frame *frame, const Instr *fusion, uint32_t part) {
-  uint32_t callee = instr_comp(fusion, ATTR_calls);
-  if (callee == NO_ID) return NO_ID;
-  const Comp *body = module_comp(frame->module, callee);
-  const Instr *at = &body->instrs.at[body->root];
-  if (at->op == OP_TUPLE) at = part < at->operands.n ? &body->instrs.at[at->operands.at[part]] : at;
-  while (is_alias(frame->module, callee, at) && at->operands.n > 0) at = &body->instrs.at[at->operands.at[0]];
-  return at->op == OP_PARAMETER && at->parameter < (int64_t)fusion->operands.n ? (uint32_t)at->parameter
-                                                                               : NO_ID;
-}
-
 /* `{1}: (0, {}), {2}: (1, {})`, where the index of the operand is empty: the operand whose buffer part `part`
  * of the result takes over, or NO_ID. */
 static uint32_t taken_over(const Instr *fusion, uint32_t part) {
@@ -245,7 +232,7 @@ static Ids fusion_parts(Frame *frame, uint32_t at) {
   Ids parts = new_parts(frame, at);
   bool flat = !shape_is_tuple(fusion->shape) || fusion->shape->rank == parts.n;
   for (uint32_t part = 0; part < parts.n && flat; part++) {
-    uint32_t operand = handed_on(frame, fusion, part);
+    uint32_t operand = fusion_hands_on(frame->module, fusion, part);
     if (operand == NO_ID) operand = taken_over(fusion, part);
     Ids from = operand == NO_ID ? (Ids){NULL, 0} : operand_parts(frame, fusion, operand);
     if (from.n == 1) rename_part(frame, &parts.at[part], from.at[0]);

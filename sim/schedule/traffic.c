@@ -29,14 +29,21 @@ typedef struct {
 
 typedef Vec(Read) Reads;
 
+/* The operand whose bytes an instruction only names; NO_ID: it has bytes of its own. */
+static uint32_t named_operand(const Kernel *kernel, uint32_t value) {
+  const Instr *instr = &kernel->body->instrs.at[value];
+  bool passes = is_alias(kernel->module, kernel->comp, instr) || kernel->groups->repeated[value];
+  if (passes && instr->operands.n > 0) return instr->operands.at[0];
+  uint32_t operand = instr->op == OP_FUSION && shape_is_array(instr->shape)
+                         ? fusion_hands_on(kernel->module, instr, 0)
+                         : NO_ID;
+  return operand == NO_ID ? NO_ID : instr->operands.at[operand];
+}
+
 /* Where the bytes of a value lie. */
 static uint32_t stored(const Kernel *kernel, uint32_t value) {
-  for (;;) {
-    const Instr *instr = &kernel->body->instrs.at[value];
-    bool passes = is_alias(kernel->module, kernel->comp, instr) || kernel->groups->repeated[value];
-    if (!passes || instr->operands.n == 0) return value;
-    value = instr->operands.at[0];
-  }
+  for (uint32_t next; (next = named_operand(kernel, value)) != NO_ID;) value = next;
+  return value;
 }
 
 /* Made by the group itself, or made anew in it. */

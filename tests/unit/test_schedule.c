@@ -391,3 +391,32 @@ Test(schedule, branches_count_the_costliest) {
   cr_assert_eq(step(0)->kind, STEP_CONDITIONAL);
   cr_assert_eq(schedule->flops, 2048);
 }
+
+/* As the TPU compiler writes a product: its operands go through fusions that only rename them. */
+Test(schedule, a_fusion_within_a_fusion_that_only_names_reads_what_is_behind_it) {
+  run("HloModule m, is_scheduled=true\n"
+      "name {\n  p = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(0)\n"
+      "  ROOT b = bf16[1024,1024]{1,0:T(8,128)(2,1)} bitcast(p)\n}\n"
+      "f {\n  x = bf16[1024,1024]{1,0:T(8,128)(2,1)S(1)} parameter(0)\n"
+      "  y = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
+      "  a = bf16[1024,1024]{1,0:T(8,128)(2,1)} fusion(x), kind=kLoop, calls=name\n"
+      "  b = bf16[1024,1024]{1,0:T(8,128)(2,1)} fusion(y), kind=kLoop, calls=name\n"
+      "  ROOT c = bf16[1024,1024]{1,0:T(8,128)(2,1)} dot(a, b), lhs_contracting_dims={1}, "
+      "rhs_contracting_dims={0}\n}\n"
+      "ENTRY e {\n  x = bf16[1024,1024]{1,0:T(8,128)(2,1)S(1)} parameter(0)\n"
+      "  y = bf16[1024,1024]{1,0:T(8,128)(2,1)} parameter(1)\n"
+      "  ROOT r = bf16[1024,1024]{1,0:T(8,128)(2,1)} fusion(x, y), kind=kOutput, calls=f\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->demand.hbm_bytes, 4 << 20, "y and the result; x lies in VMEM");
+  cr_assert_eq(step(0)->demand.vmem_bytes, 6 << 20);
+}
+
+/* Of a wide value only a slice is made, and only that much is read. */
+Test(schedule, what_a_kernel_only_slices_is_read_in_part) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[1024,4096] parameter(0)\n  a = f32[1024,4096] negate(x)\n"
+      "  s = f32[1024,256] slice(a), slice={[0:1024],[256:512]}\n"
+      "  ROOT r = f32[1024,256] exponential(s)\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->demand.hbm_bytes, 2 << 20);
+}
