@@ -47,6 +47,7 @@ static Pod pod_for(uint32_t devices) {
   pod.hbm_efficiency = pod.hbm_window_efficiency = 1;
   pod.window_bytes = 1 << 20;
   pod.sum_length = 512;
+  pod.int8_rate = pod.fp8_rate = 2;
   pod.overlap = true;
   pod.hbm_usable_bytes = INT64_C(1) << 34;
   pod.vmem_bytes = 1 << 27;
