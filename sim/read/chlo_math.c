@@ -1,6 +1,7 @@
 /* Functions of CHLO that HLO has no opcode for, written out as XLA writes them out: erfc by the rational
  * approximations of Cephes (S. Moshier, ndtr.c), lgamma and digamma by Lanczos's approximation with g = 7
- * (P. Godfrey, 2001) and reflection below 1/2, and the next number after another. */
+ * (P. Godfrey, 2001) and reflection below 1/2, the modified Bessel function exp(-|x|) I1(x) by Chebyshev
+ * series of Cephes (i1.c). */
 #include "sim/read/stablehlo.h"
 
 #include <math.h>
@@ -237,4 +238,57 @@ static uint32_t digamma_of(Translator *tr, uint32_t x) {
 Status translate_digamma(Translator *tr, Opcode op) {
   (void)op;
   return expand(tr, digamma_of);
+}
+
+/* bessel_i1e. */
+
+/* Chebyshev coefficients for |x| up to 8 and beyond, the last terms first. f32 needs but the last of them. */
+static const double bessel_near[] = {
+    2.7779141127610464e-18, -2.111421214358166e-17,  1.5536319577362005e-16, -1.1055969477353862e-15,
+    7.6006842947354077e-15, -5.0421855047279118e-14, 3.2237933659455748e-13, -1.9839743977649436e-12,
+    1.1736186298890901e-11, -6.6634897235020271e-11, 3.6255902815521172e-10, -1.8872497517228294e-09,
+    9.3815373864957726e-09, -4.4450591287963281e-08, 2.0032947535521353e-07, -8.5687202646954547e-07,
+    3.4702513081376785e-06, -1.3273163656039436e-05, 4.7815651075500542e-05, -0.00016176081582589674,
+    0.00051228595616857576, -0.0015135724506312532,  0.0041564229443128882,  -0.010564084894626197,
+    0.024726449030626516,   -0.052945981208094989,   0.10264365868984709,    -0.17641651835783406,
+    0.25258718644363365};
+static const double bessel_far[] = {
+    7.5172963108421052e-18,  4.4143483230717077e-18,  -4.6503053684893586e-17, -3.2095259219934238e-17,
+    2.96262899764595e-16,    3.3082023109209285e-16,  -1.8803547755107825e-15, -3.8144030724370075e-15,
+    1.0420276984128802e-14,  4.272440016711951e-14,   -2.1015418427726643e-14, -4.0835511110921974e-13,
+    -7.1985517762459084e-13, 2.0356285441470896e-12,  1.4125807436613782e-11,  3.2526035830154884e-11,
+    -1.8974958123505413e-11, -5.5897434621965838e-10, -3.835380385964237e-09,  -2.6314688468895196e-08,
+    -2.5122362378702088e-07, -3.8825648088776906e-06, -0.00011058893876262371, -0.0097610974913614687,
+    0.77857623501828011};
+
+/* The series at `x`, by Clenshaw's recurrence. */
+static uint32_t chebyshev(Translator *tr, uint32_t x, Polynomial series) {
+  uint32_t before = number(tr, x, 0), last = before, sum = number(tr, x, series.at[0]);
+  for (uint32_t i = 1; i < series.n; i++) {
+    before = last;
+    last = sum;
+    sum = emit_binary(tr, OP_SUBTRACT, emit_binary(tr, OP_MULTIPLY, x, last), before);
+    sum = plus(tr, sum, series.at[i]);
+  }
+  return times(tr, emit_binary(tr, OP_SUBTRACT, sum, before), 0.5);
+}
+
+static uint32_t bessel_i1e_of(Translator *tr, uint32_t x) {
+  enum { NEAR = sizeof bessel_near / sizeof(double), FAR = sizeof bessel_far / sizeof(double) };
+  bool single = instr_shape(tr, x)->dtype == DTYPE_F32;
+  Polynomial near = {bessel_near, NEAR}, far = {bessel_far, FAR};
+  if (single) near = (Polynomial){bessel_near + NEAR - 17, 17};
+  if (single) far = (Polynomial){bessel_far + FAR - 7, 7};
+  uint32_t size = emit_unary(tr, OP_ABS, x), root = emit_unary(tr, OP_SQRT, size);
+  uint32_t inner = chebyshev(tr, plus(tr, times(tr, size, 0.5), -2), near);
+  inner = emit_binary(tr, OP_MULTIPLY, size, inner);
+  uint32_t outer = chebyshev(tr, plus(tr, over(tr, 32, size), -2), far);
+  outer = emit_binary(tr, OP_DIVIDE, outer, root);
+  uint32_t value = emit_select(tr, compared(tr, "LE", size, 8), inner, outer);
+  return emit_binary(tr, OP_MULTIPLY, emit_unary(tr, OP_SIGN, x), value);
+}
+
+Status translate_bessel_i1e(Translator *tr, Opcode op) {
+  (void)op;
+  return expand(tr, bessel_i1e_of);
 }

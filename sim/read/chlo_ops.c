@@ -11,25 +11,41 @@ Status translate_square(Translator *tr, Opcode op) {
   return give(tr, emit_binary(tr, op, operand, operand));
 }
 
-/* atan(x) = atan2(x, 1) */
+/* The real and imaginary parts of a complex number. */
+static void split(Translator *tr, uint32_t operand, uint32_t *real, uint32_t *imag) {
+  const Shape *shape = instr_shape(tr, operand);
+  const Shape *part = shape_with_dtype(tr->arena, shape, shape->dtype == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64);
+  *real = emit(tr, OP_REAL, part, &operand, 1);
+  *imag = emit(tr, OP_IMAG, part, &operand, 1);
+}
+
+static uint32_t join(Translator *tr, uint32_t real, uint32_t imag) {
+  return emit(tr, OP_COMPLEX, result_type(tr), (uint32_t[]){real, imag}, 2);
+}
+
+/* atan(x) = atan2(x, 1); of complex numbers -i atanh(ix). */
 Status translate_atan(Translator *tr, Opcode op) {
-  uint32_t operand;
+  uint32_t operand, real, imag;
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
+  if (dtype_class(instr_shape(tr, operand)->dtype) == DCLASS_COMPLEX) {
+    split(tr, operand, &real, &imag);
+    uint32_t turned = emit_unary(tr, OP_ATANH, join(tr, emit_unary(tr, OP_NEGATE, imag), real));
+    split(tr, turned, &real, &imag);
+    return give(tr, join(tr, imag, emit_unary(tr, OP_NEGATE, real)));
+  }
   return give(tr, emit_binary(tr, op, operand, emit_number(tr, result_type(tr), 1)));
 }
 
 Status translate_conj(Translator *tr, Opcode op) {
-  uint32_t operand;
+  uint32_t operand, real, imag;
+  (void)op;
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
-  const Shape *shape = result_type(tr);
-  DType dtype = shape->dtype == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
-  RETURN_IF(dtype_class(shape->dtype) != DCLASS_COMPLEX,
+  RETURN_IF(dtype_class(instr_shape(tr, operand)->dtype) != DCLASS_COMPLEX,
             OP_FAIL(tr, tr->op->at, NULL, "conj takes complex numbers"));
-  const Shape *part = shape_with_dtype(tr->arena, shape, dtype);
-  uint32_t real = emit(tr, OP_REAL, part, &operand, 1), imag = emit(tr, OP_IMAG, part, &operand, 1);
-  return give(tr, emit(tr, op, shape, (uint32_t[]){real, emit_unary(tr, OP_NEGATE, imag)}, 2));
+  split(tr, operand, &real, &imag);
+  return give(tr, join(tr, real, emit_unary(tr, OP_NEGATE, imag)));
 }
 
 Status translate_top_k(Translator *tr, Opcode op) {

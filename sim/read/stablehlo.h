@@ -102,6 +102,8 @@ Status attr_ints(Translator *tr, const char *name, Ints *ints);
 Status need_ints(Translator *tr, const char *name, uint32_t n, Ints *ints);
 Status attr_int(Translator *tr, const char *name, int64_t fallback, int64_t *value);
 Status attr_flag(Translator *tr, const char *name, bool fallback, bool *value);
+/* Whether `order` names each of `rank` dimensions once. */
+Status expect_order(Translator *tr, const char *where, Ints order, uint32_t rank);
 /* A keyword, also where it stands as #dialect<kind WORD> or "WORD". */
 Status attr_word(Translator *tr, const char *name, Str *word);
 Status attr_string(Translator *tr, const char *name, Str *text);
@@ -118,10 +120,10 @@ void add_frontend(Translator *tr, Instr *instr, const char *key, Str value);
 Status sharding_of_text(Translator *tr, const char *where, Str text, const HloSharding **sharding);
 
 /* stablehlo_simplify.c */
-/* Whether an instruction is the same scalar everywhere, and which. */
-bool scalar_everywhere(const Translator *tr, uint32_t instr, uint32_t *scalar);
-/* The same of a constant. */
-bool constant_scalar(const Translator *tr, uint32_t instr, uint32_t *scalar);
+/* The scalar constant that an instruction is, or is everywhere; NULL where there is none. */
+const Literal *constant_everywhere(const Translator *tr, uint32_t instr);
+/* Such a constant: broadcast, or as it is where there is one element. */
+uint32_t emit_constant(Translator *tr, const Shape *shape, const Literal *scalar);
 
 /* stablehlo_regions.c */
 /* Region `k` as a computation with a parameter for each argument, and the one result or a tuple of all. */

@@ -115,6 +115,18 @@ Status attr_pairs(Translator *tr, const char *name, uint32_t n, int64_t fallback
   return STATUS_OK;
 }
 
+Status expect_order(Translator *tr, const char *where, Ints order, uint32_t rank) {
+  bool *seen = ARENA_ARRAY(tr->scratch, bool, rank), fits = order.n == rank;
+  for (uint32_t d = 0; d < order.n && fits; d++) {
+    int64_t dim = order.at[d];
+    fits = dim >= 0 && dim < rank && !seen[dim];
+    if (fits) seen[dim] = true;
+  }
+  RETURN_IF(!fits,
+            OP_FAIL(tr, where, NULL, "these are not the dimensions of a value of rank %u, each once", rank));
+  return STATUS_OK;
+}
+
 /* Words and texts. */
 
 static bool is_text(const MlirAttr *attr) {

@@ -70,7 +70,7 @@ static Status with_layout(Translator *tr, const MlirAttr *attr, const Shape *sha
   *made = shape;
   if (!shape_is_array(shape)) return STATUS_OK;
   TRY(ints_of(tr, attr, &order));
-  RETURN_IF(order.n != shape->rank, OP_FAIL(tr, attr->at, NULL, "this layout has not the value's rank"));
+  TRY(expect_order(tr, attr->at, order, shape->rank));
   Layout *layout = ARENA_NEW(tr->scratch, Layout);
   StrBuf text = {.arena = tr->scratch};
   for (uint32_t d = 0; d < order.n; d++)

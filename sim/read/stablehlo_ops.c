@@ -75,11 +75,11 @@ Status translate_constant(Translator *tr, Opcode op) {
   const MlirAttr *value;
   TRY(need_attr(tr, "value", &value));
   RETURN_IF(value->kind != MLIR_DENSE, OP_FAIL(tr, value->at, NULL, "expected dense<…>"));
+  RETURN_IF(!shape_eq(value->type, result_type(tr)),
+            OP_FAIL(tr, tr->op->at, NULL, "the type of a constant is that of its elements"));
+  if (value->literal->shape->rank == 0) return give(tr, emit_constant(tr, value->type, value->literal));
   uint32_t instr = emit(tr, op, value->literal->shape, NULL, 0);
   made(tr, instr)->literal = value->literal;
-  if (value->literal->shape->rank == 0) instr = emit_splat(tr, value->type, instr);
-  RETURN_IF(!shape_eq(instr_shape(tr, instr), result_type(tr)),
-            OP_FAIL(tr, tr->op->at, NULL, "the type of a constant is that of its elements"));
   return give(tr, instr);
 }
 
@@ -245,8 +245,8 @@ Status translate_broadcast_in_dim(Translator *tr, Opcode op) {
   const Shape *to = result_type(tr);
   TRY(need_ints(tr, "broadcast_dimensions", instr_shape(tr, operand)->rank, &dims));
   TRY(check_broadcast(tr, instr_shape(tr, operand), to, dims));
-  uint32_t scalar;
-  if (constant_scalar(tr, operand, &scalar)) return give(tr, emit_splat(tr, to, scalar));
+  const Literal *constant = constant_everywhere(tr, operand);
+  if (constant != NULL) return give(tr, emit_constant(tr, to, constant));
   compose_broadcasts(tr, to, &operand, &dims);
   const Shape *from = instr_shape(tr, operand);
   if (is_identity(from, to, dims)) return give(tr, operand);
@@ -299,9 +299,9 @@ Status translate_slice(Translator *tr, Opcode op) {
   TRY(need_ints(tr, "start_indices", rank, &starts));
   TRY(need_ints(tr, "limit_indices", rank, &limits));
   TRY(need_ints(tr, "strides", rank, &strides));
-  uint32_t scalar;
+  const Literal *constant = constant_everywhere(tr, operand);
   if (shape_eq(instr_shape(tr, operand), result_type(tr))) return give(tr, operand);
-  if (constant_scalar(tr, operand, &scalar)) return give(tr, emit_splat(tr, result_type(tr), scalar));
+  if (constant != NULL) return give(tr, emit_constant(tr, result_type(tr), constant));
   Slices slices = {ARENA_ARRAY(tr->scratch, SliceDim, rank), rank};
   for (uint32_t d = 0; d < rank; d++) slices.at[d] = (SliceDim){starts.at[d], limits.at[d], strides.at[d]};
   uint32_t instr = emit(tr, op, result_type(tr), &operand, 1);
@@ -372,4 +372,18 @@ Status translate_rng(Translator *tr, Opcode op) {
   instr_set_word(tr->module, made(tr, instr), ATTR_distribution,
                  uniform ? STR("rng_uniform") : STR("rng_normal"));
   return give(tr, instr);
+}
+
+/* Operations whose last operand says the shape of the result, which is known here: without it. */
+Status translate_known_shape(Translator *tr, Opcode op) {
+  const MlirOp *written = tr->op;
+  MlirOp shorter = *written;
+  TRY(expect_operand_count(tr, 1, 2));
+  shorter.operands.n--;
+  tr->op = &shorter;
+  TRY(op == OP_IOTA      ? translate_iota(tr, op)
+      : op == OP_RESHAPE ? translate_reshape(tr, op)
+                         : translate_broadcast_in_dim(tr, op));
+  tr->op = written;
+  return STATUS_OK;
 }

@@ -7,22 +7,22 @@
 
 /* Constants. */
 
-bool scalar_everywhere(const Translator *tr, uint32_t instr, uint32_t *scalar) {
+const Literal *constant_everywhere(const Translator *tr, uint32_t instr) {
   const Instr *at = made(tr, instr);
-  *scalar = at->op == OP_BROADCAST ? at->operands.at[0] : instr;
-  return instr_shape(tr, *scalar)->rank == 0;
+  if (at->op == OP_BROADCAST) at = made(tr, at->operands.at[0]);
+  if (at->op != OP_CONSTANT || at->literal->elided || shape_elements(at->shape) != 1) return NULL;
+  Literal *scalar = arena_copy(tr->arena, at->literal, sizeof *at->literal);
+  scalar->shape = shape_scalar(tr->arena, at->shape->dtype);
+  return scalar;
 }
 
-bool constant_scalar(const Translator *tr, uint32_t instr, uint32_t *scalar) {
-  return scalar_everywhere(tr, instr, scalar) && made(tr, *scalar)->op == OP_CONSTANT;
-}
-
-/* The value of such a constant; NULL where there is none. */
-static const Literal *constant_everywhere(const Translator *tr, uint32_t instr) {
-  uint32_t scalar;
-  if (!constant_scalar(tr, instr, &scalar)) return NULL;
-  const Literal *literal = made(tr, scalar)->literal;
-  return literal->elided ? NULL : literal;
+uint32_t emit_constant(Translator *tr, const Shape *shape, const Literal *scalar) {
+  bool one = shape_elements(shape) == 1;
+  Literal *literal = arena_copy(tr->arena, scalar, sizeof *scalar);
+  if (one) literal->shape = shape;
+  uint32_t instr = emit(tr, OP_CONSTANT, literal->shape, NULL, 0);
+  made(tr, instr)->literal = literal;
+  return one ? instr : emit_splat(tr, shape, instr);
 }
 
 static bool is_constant(const Translator *tr, uint32_t instr) {
@@ -115,11 +115,7 @@ Status translate_binary(Translator *tr, Opcode op) {
   const Shape *shape = result_type(tr);
   uint32_t left = operands.at[0], right = operands.at[1];
   const Literal *known = folded(tr, op, left, right);
-  if (known != NULL) {
-    uint32_t scalar = emit(tr, OP_CONSTANT, known->shape, NULL, 0);
-    made(tr, scalar)->literal = known;
-    return give(tr, emit_splat(tr, shape, scalar));
-  }
+  if (known != NULL) return give(tr, emit_constant(tr, shape, known));
   if (op_is_commutative(op) && is_constant(tr, left) && !is_constant(tr, right)) {
     left = operands.at[1];
     right = operands.at[0];
@@ -132,14 +128,14 @@ Status translate_binary(Translator *tr, Opcode op) {
 
 /* The operand of a chain of reshapes. */
 Status translate_reshape(Translator *tr, Opcode op) {
-  uint32_t operand, scalar;
+  uint32_t operand;
   const Shape *shape = result_type(tr);
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
   if (made(tr, operand)->op == OP_RESHAPE) operand = made(tr, operand)->operands.at[0];
+  const Literal *constant = constant_everywhere(tr, operand);
   if (shape_eq(instr_shape(tr, operand), shape)) return give(tr, operand);
-  if (made(tr, operand)->op == OP_BROADCAST && scalar_everywhere(tr, operand, &scalar))
-    return give(tr, emit_splat(tr, shape, scalar));
+  if (constant != NULL) return give(tr, emit_constant(tr, shape, constant));
   return give(tr, emit(tr, op, shape, &operand, 1));
 }
 
@@ -152,17 +148,6 @@ static bool moves_ones(const Shape *from, Ints order) {
     last = order.at[d];
   }
   return true;
-}
-
-static Status check_order(Translator *tr, const Shape *from, Ints order) {
-  bool *seen = ARENA_ARRAY(tr->scratch, bool, order.n), fits = order.n == from->rank;
-  for (uint32_t d = 0; d < order.n && fits; d++) {
-    int64_t dim = order.at[d];
-    fits = dim >= 0 && dim < from->rank && !seen[dim];
-    if (fits) seen[dim] = true;
-  }
-  RETURN_IF(!fits, OP_FAIL(tr, tr->op->at, NULL, "permutation does not name each dimension once"));
-  return STATUS_OK;
 }
 
 /* Two transposes are one. */
@@ -182,7 +167,7 @@ Status translate_transpose(Translator *tr, Opcode op) {
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
   TRY(need_ints(tr, "permutation", instr_shape(tr, operand)->rank, &order));
-  TRY(check_order(tr, instr_shape(tr, operand), order));
+  TRY(expect_order(tr, tr->op->at, order, instr_shape(tr, operand)->rank));
   compose(tr, &operand, &order);
   const Shape *shape = result_type(tr);
   if (moves_ones(instr_shape(tr, operand), order)) {
