@@ -1,5 +1,6 @@
 /* Collective kernels on the simulated pod: numbers against the definition, time against the closed forms, for
  * rings, lines, boxes and arbitrary groups, with even, uneven and tiny payloads. */
+#include "pod_fixture.h"
 #include "sim/engine/collectives.h"
 #include "sim/engine/launch.h"
 
@@ -24,16 +25,9 @@ typedef struct {
 
 /* ---- a pod of its own */
 
-static Pod pod_of(const Site *site) {
-  Pod pod = {
-      .n_chips = 1, .shape = {1, 1, 1}, .ici_bw_Bps = 4.5e10, .ici_efficiency = 1, .ici_lat_ps = 1000000};
-  pod.ici_ideal = !site->real;
-  for (const char *at = site->shape; *at != 0; at += *at == 'x') {
-    pod.wrap[pod.n_axes] = site->wrap[pod.n_axes] == 'w';
-    pod.shape[pod.n_axes] = strtol(at, (char **)&at, 10);
-    pod.n_chips *= (uint32_t)pod.shape[pod.n_axes++];
-  }
-  return pod;
+static Pod pod_of(Arena *arena, const Site *site) {
+  return torus_fixture(arena, site->shape, site->wrap, EXACT_LINKS,
+                       site->real ? "ici.ideal=false" : "ici.ideal=true");
 }
 
 /* ---- numbers: integers that add up */
@@ -217,7 +211,8 @@ static void run_chip(void *argument) {
 static Bench *bench_new(const Site *site, bool numbers) {
   Arena *arena = arena_new();
   Bench *bench = ARENA_NEW(arena, Bench);
-  *bench = (Bench){.arena = arena, .pod = pod_of(site), .values = {.combine = add}, .diag = diag_new()};
+  *bench =
+      (Bench){.arena = arena, .pod = pod_of(arena, site), .values = {.combine = add}, .diag = diag_new()};
   bench->options.values = numbers ? &bench->values : NULL;
   uint32_t members = site->members != 0 ? site->members : bench->pod.n_chips;
   uint32_t *chips = ARENA_ARRAY(arena, uint32_t, members);
@@ -451,7 +446,7 @@ static const GroupLayout *layout_on(Arena *arena, const char *shape, const char 
   memcpy(site.shape, shape, strlen(shape));
   memcpy(site.wrap, wrap, strlen(wrap));
   Pod *pod = ARENA_NEW(arena, Pod);
-  *pod = pod_of(&site);
+  *pod = pod_of(arena, &site);
   return group_layout(arena, pod, arena_copy(arena, chips, n * sizeof *chips), n);
 }
 

@@ -2,6 +2,7 @@
 #include "models/cost.h"
 #include "models/demand.h"
 #include "models/mxu_model.h"
+#include "pod_fixture.h"
 
 #include <criterion/criterion.h>
 
@@ -14,9 +15,7 @@ static uint32_t comp;
 static void begin(void) {
   arena = arena_new();
   diag = diag_new();
-  Config *config;
-  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_1x1.ini", NULL, 0, &config, diag), STATUS_OK);
-  pod = config->pod;
+  pod = pod_fixture(arena, "v5e_1x1");
   module = module_new(STR("test"));
   comp = module_add_comp(module, STR("entry"));
 }

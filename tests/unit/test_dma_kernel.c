@@ -1,5 +1,6 @@
 /* The interface that kernels are written on: DMAs, signals, barriers, credits, and what is found when they
  * are misused. */
+#include "pod_fixture.h"
 #include "sim/engine/launch.h"
 
 #include <criterion/criterion.h>
@@ -45,12 +46,7 @@ static Bench *run_kernel(void (*body)(Kernel *kernel), const int64_t delays_ps[M
   Arena *arena = arena_new();
   Bench *bench = ARENA_NEW(arena, Bench);
   *bench = (Bench){.arena = arena, .diag = diag_new()};
-  bench->pod = (Pod){.n_axes = 1,
-                     .shape = {MEMBERS, 1, 1},
-                     .n_chips = MEMBERS,
-                     .ici_bw_Bps = 1e12, /* a byte a picosecond */
-                     .ici_efficiency = 1,
-                     .ici_lat_ps = HOP_PS};
+  bench->pod = torus_fixture(arena, "4", "-", EXACT_LINKS, "ici.bandwidth=1TB/s"); /* a byte a picosecond */
   memcpy(bench->delays_ps, delays_ps, sizeof bench->delays_ps);
   bench->ledger = ledger_new(MEMBERS, bench->pod.shape, 1);
   bench->options.values = &bench->values;

@@ -1,5 +1,6 @@
 /* The fabric: how long transfers take alone and side by side, which links they load, and that routes are
  * SimGrid's own. */
+#include "pod_fixture.h"
 #include "sim/engine/fabric.h"
 
 #include "sim/engine/platform.h"
@@ -24,13 +25,8 @@ static Bench *bench_new(int64_t x, int64_t y, bool wrap, int64_t lat_ps) {
   Arena *arena = arena_new();
   Bench *bench = ARENA_NEW(arena, Bench);
   *bench = (Bench){.arena = arena, .diag = diag_new()};
-  bench->pod = (Pod){.n_axes = 2,
-                     .shape = {x, y, 1},
-                     .wrap = {wrap, wrap},
-                     .n_chips = (uint32_t)(x * y),
-                     .ici_bw_Bps = 4.5e10,
-                     .ici_efficiency = 1,
-                     .ici_lat_ps = lat_ps};
+  bench->pod = torus_fixture(arena, str_printf(arena, "%ldx%ld", (long)x, (long)y).at, wrap ? "ww" : "--",
+                             EXACT_LINKS, str_printf(arena, "ici.latency=%ldps", (long)lat_ps).at);
   bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 2);
   cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
   return bench;
@@ -184,16 +180,12 @@ Test(fabric, long_runs_come_to_an_end, .timeout = 20) {
 /* ---- routes */
 
 typedef struct {
-  int64_t shape[3];
-  bool wrap[3];
+  char shape[8], wrap[4];
 } Torus;
 
 ParameterizedTestParameters(route, is_simgrids) {
-  static Torus tori[] = {{{8, 1, 1}, {true}},
-                         {{5, 4, 1}, {true, true}},
-                         {{4, 6, 1}, {false, true}},
-                         {{2, 2, 3}, {true, false, true}},
-                         {{4, 2, 4}, {true, true, true}}};
+  static Torus tori[] = {
+      {"8x1x1", "w--"}, {"5x4x1", "ww-"}, {"4x6x1", "-w-"}, {"2x2x3", "w-w"}, {"4x2x4", "www"}};
   return cr_make_param_array(Torus, tori, sizeof tori / sizeof *tori);
 }
 
@@ -234,12 +226,7 @@ static Link link_named(const Pod *pod, const Platform *platform, sg_link_t wante
 
 ParameterizedTest(Torus *torus, route, is_simgrids) {
   Arena *arena = arena_new();
-  Pod pod = {.n_axes = 3, .n_chips = 1, .ici_bw_Bps = 4.5e10, .ici_efficiency = 1};
-  for (int axis = 0; axis < 3; axis++) {
-    pod.shape[axis] = torus->shape[axis];
-    pod.wrap[axis] = torus->wrap[axis];
-    pod.n_chips *= (uint32_t)pod.shape[axis];
-  }
+  Pod pod = torus_fixture(arena, torus->shape, torus->wrap, EXACT_LINKS);
   Platform platform;
   Diag *diag = diag_new();
   cr_assert_eq(platform_start(arena, &pod, &platform, diag), STATUS_OK);

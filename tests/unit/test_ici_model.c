@@ -1,9 +1,22 @@
 /* Closed forms of ICI against published numbers: JAX Scaling Book, "Sharded matrices" and its questions. */
 #include "models/ici_model.h"
+#include "pod_fixture.h"
 
 #include <criterion/criterion.h>
 
-static const Pod v5e = {.ici_bw_Bps = 4.5e10, .ici_lat_ps = 1000000};
+static Arena *arena;
+static Pod v5e;
+
+static void begin(void) {
+  arena = arena_new();
+  v5e = pod_fixture(arena, "v5e_8x4", EXACT_LINKS);
+}
+
+static void end(void) {
+  arena_free(arena);
+}
+
+TestSuite(ici_model, .init = begin, .fini = end);
 
 static GroupShape ring(int64_t n) {
   return (GroupShape){1, {n}, {true}, n};

@@ -1,5 +1,6 @@
 /* Overlap: what is hidden, in which order, within which memory; and that the engine runs it. Programs are
  * written as text and read. */
+#include "pod_fixture.h"
 #include "sim/read/program.h"
 #include "sim/schedule/schedule.h"
 
@@ -15,9 +16,7 @@ static Schedule *schedule;
 static void begin(void) {
   arena = arena_new();
   diag = diag_new();
-  Config *config;
-  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_4x2.ini", NULL, 0, &config, diag), STATUS_OK);
-  pod = config->pod;
+  pod = pod_fixture(arena, "v5e_4x2");
 }
 
 static void end(void) {

@@ -1,5 +1,6 @@
 /* Runs of whole programs on the simulated pod: numbers against the lockstep interpreter, deadlocks, breaks,
  * jitter. Each run is a process of its own. */
+#include "pod_fixture.h"
 #include "sim/engine/run.h"
 #include "sim/eval/interpret.h"
 #include "sim/partition/async_fusion.h"
@@ -28,31 +29,11 @@ typedef struct {
   RunResult result;
 } Run;
 
-static Pod pod_for(uint32_t devices) {
-  Pod pod = {.shape = {1, 1, 1}, .n_axes = 2, .n_chips = devices};
-  pod.shape[0] = devices % 2 == 0 ? devices / 2 : devices;
-  pod.shape[1] = devices % 2 == 0 ? 2 : 1;
-  pod.wrap[0] = devices >= 8;
-  pod.ici_bw_Bps = 4.5e10;
-  pod.ici_efficiency = 1;
-  pod.ici_lat_ps = 1000000;
-  pod.mxu_count = 4;
-  pod.mxu_size = 128;
-  pod.clock_hz = 1.5e9;
-  pod.vpu_lanes = 128;
-  pod.vpu_sublanes = 8;
-  pod.vpu_alus = 4;
-  pod.peak_flops = 1.97e14;
-  pod.hbm_bw_Bps = 8.19e11;
-  pod.hbm_efficiency = pod.hbm_window_efficiency = 1;
-  pod.window_bytes = 1 << 20;
-  pod.sum_length = 512;
-  pod.int8_rate = pod.fp8_rate = 2;
-  pod.overlap = true;
-  pod.hbm_usable_bytes = INT64_C(1) << 34;
-  pod.vmem_bytes = 1 << 27;
-  pod.vmem_bw_Bps = 1.8e13;
-  return pod;
+/* Devices in two columns where they are even, whose long axis wraps from four on. */
+static Pod pod_for(Arena *arena, uint32_t devices) {
+  bool even = devices % 2 == 0;
+  Str shape = even ? str_printf(arena, "%ux2", devices / 2) : str_printf(arena, "%ux1", devices);
+  return torus_fixture(arena, shape.at, devices >= 8 ? "w-" : "--");
 }
 
 static void open_source(Run *run, const Source *source) {
@@ -75,7 +56,7 @@ static Run run_open(const char *text) {
 
 static Status run_it(Run *run) {
   Pod *pod = ARENA_NEW(run->arena, Pod);
-  *pod = pod_for(run->devices);
+  *pod = pod_for(run->arena, run->devices);
   const Comp *entry = module_entry(run->module);
   uint32_t n = entry->params.n;
   Partitioned *partitioned = ARENA_NEW(run->arena, Partitioned);

@@ -1,4 +1,5 @@
 /* Schedules: order, fusion, traffic, memory, trips. Programs are written as text and read. */
+#include "pod_fixture.h"
 #include "sim/read/program.h"
 #include "sim/schedule/schedule.h"
 
@@ -14,9 +15,7 @@ static Schedule *schedule;
 static void begin(void) {
   arena = arena_new();
   diag = diag_new();
-  Config *config;
-  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_4x2.ini", NULL, 0, &config, diag), STATUS_OK);
-  pod = config->pod;
+  pod = pod_fixture(arena, "v5e_4x2");
 }
 
 static void end(void) {
