@@ -1,6 +1,7 @@
 /* The commands that are the pipeline up to a stage, and a print of what it made. */
 #include "sim/check.h"
 #include "sim/command.h"
+#include "sim/idle_settings.h"
 #include "sim/ir/print.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
@@ -12,7 +13,11 @@ static void put(Str text) {
 }
 
 static Status run_and_report(Pipeline *pipeline, Diag *diag) {
-  TRY(pipeline_run(pipeline, diag));
+  IdleSettings settings;
+  TRY(idle_settings_start(pipeline->arena, pipeline->options, &settings, diag));
+  Status status = pipeline_run(pipeline, diag);
+  idle_settings_report(&settings, status == STATUS_OK ? pipeline : NULL);
+  TRY(status);
   put(summary_text(pipeline->arena, &pipeline->info, pipeline->ledger, &pipeline->metrics));
   return pipeline->options->check ? check_numbers(pipeline, diag) : STATUS_OK;
 }

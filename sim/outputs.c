@@ -6,6 +6,7 @@
 #include "sim/ir/print.h"
 #include "traces/chrome.h"
 #include "traces/csv.h"
+#include "traces/op_tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -78,6 +79,7 @@ void outputs_describe(Pipeline *pipeline) {
   info->n_devices = pod->n_chips;
   info->seed = pipeline->options->seed;
   info->peak_flops = pod->peak_flops;
+  info->hbm_bw_Bps = pod->hbm_bw_Bps;
   info->hbm_peak_bytes = pipeline->schedule->hbm_peak_bytes;
   info->hbm_limit_bytes = pod->hbm_usable_bytes;
   describe_mesh(arena, partitioned->mesh, info);
@@ -111,6 +113,13 @@ static Status write_trace(Pipeline *pipeline, const char *path, Diag *diag) {
   return chrome_trace_write(pipeline->ledger, pipeline->module->name, shown, path, diag);
 }
 
+static Status write_tables(Pipeline *pipeline, const char *ops, const char *collectives, Diag *diag) {
+  wrote(pipeline, ops);
+  wrote(pipeline, collectives);
+  TRY(ops_csv_write(&pipeline->info, pipeline->ledger, &pipeline->metrics, ops, diag));
+  return collectives_csv_write(pipeline->ledger, &pipeline->metrics, collectives, diag);
+}
+
 static const char *in_folder(Pipeline *pipeline, const char *name) {
   return str_printf(pipeline->arena, "%s/%s", pipeline->options->output_dir, name).at;
 }
@@ -129,6 +138,7 @@ static Status write_folder(Pipeline *pipeline, Diag *diag) {
   TRY(write_json(pipeline, in_folder(pipeline, "summary.json"), diag));
   TRY(write_csv(pipeline, in_folder(pipeline, "timeline.csv"), diag));
   TRY(write_trace(pipeline, in_folder(pipeline, "trace.json"), diag));
+  TRY(write_tables(pipeline, in_folder(pipeline, "ops.csv"), in_folder(pipeline, "collectives.csv"), diag));
   const char *partitioned = in_folder(pipeline, "partitioned.hlo");
   wrote(pipeline, partitioned);
   TRY(file_write(partitioned, module_print(pipeline->arena, pipeline->partitioned->module), diag));

@@ -1,15 +1,16 @@
-/* `podsim show`: what sharding made of a program, without running it: mesh and how it lies, every value's
- * sharding and local shape, why each collective is there, and memory. */
-#include "sim/annotate.h"
+/* `podsim show`: what sharding made of a program: mesh and how it lies, every value's sharding and local
+ * shape, and memory; then, of a run, why each collective is there and what it costs, and where each kernel
+ * lies on the roofline. */
 #include "sim/command.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
 #include "sim/show_draw.h"
 #include "traces/human.h"
+#include "traces/op_tables.h"
 
 #include <stdio.h>
 
-enum { NAME_WIDTH = 26, SHAPE_WIDTH = 20, SPEC_WIDTH = 26 };
+enum { NAME_WIDTH = 26, SHAPE_WIDTH = 20, SPEC_WIDTH = 26, OPS_SHOWN = 20 };
 
 static void pad(StrBuf *buf, size_t start, size_t width) {
   do buf_char(buf, ' ');
@@ -92,24 +93,6 @@ static void add_values(StrBuf *buf, const Pipeline *pipeline) {
   }
 }
 
-static void add_collectives(StrBuf *buf, const Pipeline *pipeline) {
-  const Partitioned *partitioned = pipeline->partitioned;
-  buf_printf(buf, "collectives%s\n", partitioned->reasons.n == 0 ? ": none that the partitioner put in" : "");
-  for (uint32_t r = 0; r < partitioned->reasons.n; r++) {
-    const CollectiveReason *reason = &partitioned->reasons.at[r];
-    const Instr *instr = comp_instr(partitioned->module, reason->comp, reason->instr);
-    buf_add(buf, STR("  "));
-    add_column(buf, instr->name, NAME_WIDTH);
-    add_column(buf, plain_shape(buf->arena, instr->shape), SHAPE_WIDTH);
-    Str over = str_printf(buf->arena, "over %.*s", STR_ARG(collective_axes(buf->arena, partitioned, instr)));
-    add_column(buf, over, SPEC_WIDTH);
-    buf_printf(buf, "%.*s", STR_ARG(reason->because));
-    if (reason->origin.line > 0)
-      buf_printf(buf, "  (%.*s:%u)", STR_ARG(reason->origin.file), reason->origin.line);
-    buf_char(buf, '\n');
-  }
-}
-
 /* What fills HBM at the peak: name, shape, bytes and where it came from. */
 static void add_held(StrBuf *buf, const Pipeline *pipeline) {
   enum { MOST = 8 };
@@ -162,6 +145,11 @@ static Status show_pod(Pipeline *pipeline) {
   return STATUS_OK;
 }
 
+static void put(StrBuf *buf) {
+  fwrite(buf->at, 1, buf->n, stdout);
+  buf->n = 0;
+}
+
 static Status show(Pipeline *pipeline, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   RETURN_IF(pipeline->options->program_path == NULL, show_pod(pipeline));
@@ -173,9 +161,12 @@ static Status show(Pipeline *pipeline, Diag *diag) {
   add_head(&buf, pipeline);
   add_ends(&buf, pipeline);
   add_values(&buf, pipeline);
-  add_collectives(&buf, pipeline);
   add_memory(&buf, pipeline);
-  fwrite(buf.at, 1, buf.n, stdout);
+  put(&buf);
+  TRY(pipeline_simulate(pipeline, diag));
+  collectives_table(&buf, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
+  ops_table(&buf, &pipeline->info, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
+  put(&buf);
   return STATUS_OK;
 }
 

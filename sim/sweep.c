@@ -1,34 +1,21 @@
 /* `podsim sweep`: the program on every factoring of the pod's chips over its mesh axes. Each point is a
- * process of its own, since SimGrid starts once a process; its result comes back through a pipe. The table is
- * ranked by step time; --csv writes it too. */
+ * process of its own (forked_run.h). The table is ranked by step time; --csv writes it too. */
 #include "sim/command.h"
+#include "sim/forked_run.h"
 #include "sim/pipeline.h"
 #include "traces/csv.h"
 #include "traces/human.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { REASON_BYTES = 240, POINTS_MOST = 4096 };
-
-/* What a point's process sends back. */
-typedef struct {
-  Status status;
-  int64_t time_ps, compute_ps, communication_ps, exposed_ps, hbm_peak_bytes;
-  double mfu;
-  bool fits;
-  char reason[REASON_BYTES]; /* of a failure, one line */
-} Outcome;
+enum { POINTS_MOST = 4096 };
 
 typedef struct {
   Str mesh; /* data=4,model=2 */
+  ForkedRun run;
   Outcome outcome;
-  int pipe; /* where the outcome comes from */
-  pid_t child;
 } Point;
 
 typedef Vec(Point) Points;
@@ -42,79 +29,16 @@ static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_
     Str mesh = str_printf(arena, "%.*s%s%.*s=%lld", STR_ARG(so_far), axis == 0 ? "" : ",",
                           STR_ARG(axes->axes[axis].name), (long long)size);
     if (last)
-      VEC_PUSH(arena, points, (Point){.mesh = mesh, .pipe = -1});
+      VEC_PUSH(arena, points, (Point){.mesh = mesh});
     else
       add_factorings(arena, axes, axis + 1, chips / size, mesh, points);
   }
 }
 
-static void describe_failure(const Diag *diag, Outcome *outcome) {
-  Str error = diag_error_text(diag);
-  error = str_sub(error, 0, str_find(error, '\n'));
-  if (str_starts(error, "podsim: error: ")) error = str_sub(error, sizeof "podsim: error: " - 1, error.n);
-  size_t n = error.n < REASON_BYTES - 1 ? error.n : REASON_BYTES - 1;
-  if (n > 0) memcpy(outcome->reason, error.at, n);
-}
-
-static Status simulate(Pipeline *pipeline, Diag *diag) {
-  TRY(pipeline_read_pod(pipeline, diag));
-  TRY(pipeline_read_program(pipeline, diag));
-  TRY(pipeline_partition(pipeline, diag));
-  TRY(pipeline_schedule(pipeline, diag));
-  return pipeline_simulate(pipeline, diag);
-}
-
-static Outcome run_point(const Options *options, Str mesh) {
-  Options own = *options;
-  own.mesh = mesh.at;
-  own.allow_oom = true;
-  if (strcmp(own.numbers, "on") != 0) own.numbers = "off";
-  Pipeline pipeline = pipeline_new(&own);
-  Diag *diag = diag_new();
-  Outcome outcome = {.status = simulate(&pipeline, diag)};
-  if (outcome.status == STATUS_OK) {
-    const Metrics *metrics = &pipeline.metrics;
-    const Pod *pod = &pipeline.config->pod;
-    outcome.time_ps = metrics->end_ps;
-    outcome.compute_ps = metrics->compute_ps;
-    outcome.communication_ps = metrics->communication_ps;
-    outcome.exposed_ps = metrics->exposed_ps;
-    outcome.mfu = metrics_mfu(metrics, pod->peak_flops);
-    outcome.hbm_peak_bytes = pipeline.schedule->hbm_peak_bytes;
-    outcome.fits = outcome.hbm_peak_bytes <= pod->hbm_usable_bytes;
-  } else {
-    describe_failure(diag, &outcome);
-  }
-  diag_free(diag);
-  pipeline_free(&pipeline);
-  return outcome;
-}
-
 static Status start_point(const Options *options, Point *point, Diag *diag) {
-  int ends[2];
-  if (pipe(ends) != 0)
-    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
-  fflush(NULL);
-  point->child = fork();
-  if (point->child < 0)
-    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
-  if (point->child == 0) {
-    close(ends[0]);
-    Outcome outcome = run_point(options, point->mesh);
-    ssize_t sent = write(ends[1], &outcome, sizeof outcome);
-    _exit(sent == (ssize_t)sizeof outcome ? 0 : 1);
-  }
-  close(ends[1]);
-  point->pipe = ends[0];
-  return STATUS_OK;
-}
-
-static void finish_point(Point *point) {
-  ssize_t got = read(point->pipe, &point->outcome, sizeof point->outcome);
-  close(point->pipe);
-  waitpid(point->child, NULL, 0);
-  if (got == (ssize_t)sizeof point->outcome) return;
-  point->outcome = (Outcome){.status = STATUS_FAILED, .reason = "its process ended early"};
+  Options own = *options;
+  own.mesh = point->mesh.at;
+  return forked_run_start(&own, &point->run, diag);
 }
 
 /* Keeps `jobs` processes at work, in order. */
@@ -125,7 +49,7 @@ static Status run_points(const Options *options, Points *points, Diag *diag) {
   for (uint32_t done = 0; done < points->n; done++) {
     for (; started < points->n && started < done + jobs; started++)
       TRY(start_point(options, &points->at[started], diag));
-    finish_point(&points->at[done]);
+    points->at[done].outcome = forked_run_finish(&points->at[done].run);
   }
   return STATUS_OK;
 }

@@ -98,6 +98,7 @@ static void fold_chip(const Ledger *ledger, Metrics *metrics, const Spans *compu
     op->total_ps += event->duration_ps;
     op->exposed_ps += exposed;
     op->flops += event->flops;
+    if (event->kind == EVENT_COMPUTE) op->hbm_bytes += event->bytes;
   }
 }
 
@@ -119,6 +120,8 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   count_executions(arena, ledger, metrics.ops);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
   fold_chip(ledger, &metrics, &compute);
+  metrics.critical = critical_path(arena, ledger, metrics.slowest_chip);
+  for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].critical_ps = metrics.critical.op_ps[op];
   return metrics;
 }
 

@@ -2,23 +2,25 @@
  * has a collective in flight and its TensorCore does not compute (HTA's and ASTRA-sim's word). */
 #pragma once
 
-#include "sim/ledger/ledger.h"
+#include "traces/critical_path.h"
 
 /* One instruction of the program over all its executions. */
 typedef struct {
-  uint32_t op;        /* index into the ledger's ops */
-  int64_t count;      /* executions on the chip that ran it most */
-  int64_t total_ps;   /* on the slowest chip */
-  int64_t exposed_ps; /* of a collective, on the slowest chip */
-  int64_t flops;      /* on the slowest chip */
-  int64_t wire_bytes; /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
+  uint32_t op;              /* index into the ledger's ops */
+  int64_t count;            /* executions on the chip that ran it most */
+  int64_t total_ps;         /* on the slowest chip */
+  int64_t exposed_ps;       /* of a collective, on the slowest chip */
+  int64_t flops, hbm_bytes; /* on the slowest chip; of a collective no bytes */
+  int64_t critical_ps;      /* on the critical path */
+  int64_t wire_bytes;       /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
 } OpMetric;
 
 typedef struct {
   uint32_t slowest_chip;                                    /* the one that ends last */
   int64_t end_ps, compute_ps, communication_ps, exposed_ps; /* of the slowest chip; end of the whole run */
   int64_t flops;                                            /* of the slowest chip */
-  OpMetric *ops;                                            /* one a ledger op, in its order */
+  CriticalPath critical;
+  OpMetric *ops; /* one a ledger op, in its order */
   uint32_t n_ops;
 } Metrics;
 

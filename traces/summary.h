@@ -17,7 +17,7 @@ typedef struct {
   const Str *mesh_names;
   Ints mesh_sizes;
   int64_t seed;
-  double peak_flops;
+  double peak_flops, hbm_bw_Bps;
   int64_t hbm_peak_bytes, hbm_limit_bytes;
   const OutputInfo *outputs;
   uint32_t n_outputs;

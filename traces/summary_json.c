@@ -2,10 +2,6 @@
 #include "traces/json_out.h"
 #include "traces/summary.h"
 
-static double seconds(int64_t ps) {
-  return (double)ps * 1e-12;
-}
-
 static void put_mesh(JsonOut *json, const RunInfo *info) {
   json_key(json, "mesh");
   json_object(json);
@@ -44,27 +40,20 @@ static void put_output(JsonOut *json, const RunInfo *info, const OutputInfo *out
   json_object_end(json);
 }
 
+#define PUT_CELL_TEXT(name, value)  json_key_text(json, #name, value);
+#define PUT_CELL_REAL(name, value)  json_key_double(json, #name, value);
+#define PUT_CELL_WHOLE(name, value) json_key_int(json, #name, value);
+
 static void put_collective(JsonOut *json, const LedgerOp *op, const OpMetric *metric) {
   json_object(json);
-  json_key_text(json, "name", op->name);
-  json_key_text(json, "kind", op->collective);
-  json_key_text(json, "axes", op->axes);
-  json_key_text(json, "algorithm", op->algorithm);
-  json_key_int(json, "count", metric->count);
-  json_key_int(json, "bytes", op->bytes_payload * metric->count);
-  json_key_int(json, "wire_bytes", metric->wire_bytes);
-  json_key_double(json, "seconds", seconds(metric->total_ps));
-  json_key_double(json, "ideal_seconds", op->ideal_seconds * (double)metric->count);
-  json_key_double(json, "exposed_seconds", seconds(metric->exposed_ps));
-  json_key_text(json, "because", op->because);
-  json_key_text(json, "source", op->source);
+#define COLLECTIVE_COLUMN(name, kind, value, meaning) PUT_CELL_##kind(name, value)
+#include "traces/collective_column.def"
+#undef COLLECTIVE_COLUMN
   json_object_end(json);
 }
 
 static void put_metrics(JsonOut *json, const RunInfo *info, const Metrics *metrics) {
-#define PUT_REAL(name, value)              json_key_double(json, #name, value);
-#define PUT_WHOLE(name, value)             json_key_int(json, #name, value);
-#define METRIC(name, kind, value, meaning) PUT_##kind(name, value)
+#define METRIC(name, kind, value, meaning) PUT_CELL_##kind(name, value)
 #include "traces/metric.def"
 #undef METRIC
 }

@@ -38,6 +38,15 @@ static void head_lines(StrBuf *buf, const RunInfo *info, const Ledger *ledger) {
   buf_char(buf, '\n');
 }
 
+static void critical_line(StrBuf *buf, const Metrics *metrics) {
+  const CriticalPath *path = &metrics->critical;
+  label(buf, "critical path");
+  buf_printf(buf, "%.0f %% compute, %.0f %% communication", percent(path->compute_ps, metrics->end_ps),
+             percent(path->communication_ps, metrics->end_ps));
+  if (path->idle_ps > 0) buf_printf(buf, ", %.0f %% idle", percent(path->idle_ps, metrics->end_ps));
+  buf_char(buf, '\n');
+}
+
 static void resource_lines(StrBuf *buf, const RunInfo *info, const Metrics *metrics) {
   label(buf, "FLOPs, MFU");
   human_flops(buf, metrics->flops);
@@ -47,6 +56,15 @@ static void resource_lines(StrBuf *buf, const RunInfo *info, const Metrics *metr
   buf_add(buf, STR(" at the peak of "));
   human_bytes(buf, info->hbm_limit_bytes);
   buf_printf(buf, "  (%.0f %%)\n", percent(info->hbm_peak_bytes, info->hbm_limit_bytes));
+}
+
+/* The first of the reasons, and how many more there are. */
+static void add_reason(StrBuf *buf, Str because) {
+  size_t first = str_find(because, ';');
+  buf_add(buf, str_sub(because, 0, first));
+  size_t more = 0;
+  for (size_t i = first; i < because.n; i++) more += because.at[i] == ';';
+  if (more > 0) buf_printf(buf, " and %zu more", more);
 }
 
 static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int64_t end_ps) {
@@ -62,7 +80,8 @@ static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int
   if (op->collective.n > 0) {
     buf_printf(buf, " over %.*s, ", STR_ARG(op->axes));
     human_bytes(buf, op->bytes_payload);
-    buf_printf(buf, ": %.*s", STR_ARG(op->because));
+    buf_add(buf, STR(": "));
+    add_reason(buf, op->because);
   } else if (op->bound.n > 0) {
     buf_printf(buf, ", %.*s-bound", STR_ARG(op->bound));
   }
@@ -87,6 +106,7 @@ Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const 
   time_line(&buf, "compute", metrics->compute_ps, metrics->end_ps, "");
   time_line(&buf, "communication", metrics->communication_ps, metrics->end_ps, "");
   time_line(&buf, "  exposed", metrics->exposed_ps, metrics->end_ps, ": no compute meanwhile");
+  critical_line(&buf, metrics);
   resource_lines(&buf, info, metrics);
   Ids costliest = metrics_costliest(arena, metrics, COSTLIEST_SHOWN);
   if (costliest.n > 0) buf_add(&buf, STR("costliest ops\n"));

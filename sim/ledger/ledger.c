@@ -98,3 +98,27 @@ void ledger_finish(Ledger *ledger) {
   ledger->cap_events = n;
   arena_free(scratch);
 }
+
+/* FNV-1a, a word at a time. */
+static uint64_t hashed(uint64_t hash, uint64_t word) {
+  return (hash ^ word) * 0x100000001b3u;
+}
+
+uint64_t ledger_hash(const Ledger *ledger) {
+  uint64_t hash = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    const uint64_t words[] = {event->kind,
+                              event->track,
+                              event->chip,
+                              event->lane,
+                              event->name,
+                              event->peer,
+                              (uint64_t)event->start_ps,
+                              (uint64_t)event->duration_ps,
+                              (uint64_t)event->bytes,
+                              (uint64_t)event->flops};
+    for (size_t w = 0; w < sizeof words / sizeof *words; w++) hash = hashed(hash, words[w]);
+  }
+  return hash;
+}

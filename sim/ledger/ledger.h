@@ -82,3 +82,5 @@ uint32_t ledger_op(Ledger *ledger, const LedgerOp *op);
 void ledger_add(Ledger *ledger, Event event);
 /* Sorts events by (start, longer first, chip, track, lane, order of appending); call once at the end. */
 void ledger_finish(Ledger *ledger);
+/* A hash of a finished ledger's events: the same where all their dates, places and sizes are. */
+uint64_t ledger_hash(const Ledger *ledger);

@@ -65,6 +65,8 @@ Test(metrics, exposed_communication_is_what_compute_does_not_cover) {
   cr_assert_eq(metrics.communication_ps, 4 * US);
   cr_assert_eq(metrics.exposed_ps, 2 * US);
   cr_assert_eq(metrics.flops, 200);
+  cr_assert_eq(metrics.critical.compute_ps, 6 * US);
+  cr_assert_eq(metrics.critical.idle_ps, 2 * US);
   cr_assert_eq(metrics.ops[0].count, 2);
   cr_assert_eq(metrics.ops[1].exposed_ps, 2 * US);
   cr_assert_eq(metrics.ops[1].wire_bytes, 32);
@@ -72,6 +74,35 @@ Test(metrics, exposed_communication_is_what_compute_does_not_cover) {
   Ids costliest = metrics_costliest(arena, &metrics, 1);
   cr_assert_eq(costliest.n, 1);
   cr_assert_eq(costliest.at[0], 0);
+  ledger_free(ledger);
+  arena_free(arena);
+}
+
+/* Chip 0 computes 0..4 us and sends to chip 1, which has been done since 2 us and waits for it till 6 us. */
+Test(critical_path, goes_from_chip_to_chip_by_what_was_waited_for) {
+  Arena *arena = arena_new();
+  const int64_t shape[] = {2, 1, 1};
+  Ledger *ledger = ledger_new(2, shape, 1);
+  uint32_t dot = ledger_op(ledger, &(LedgerOp){.name = STR("dot")});
+  uint32_t permute =
+      ledger_op(ledger, &(LedgerOp){.name = STR("permute"), .collective = STR("collective-permute")});
+  uint32_t name = ledger_name(ledger, STR("any"));
+  const Event events[] = {
+      {EVENT_COMPUTE, TRACK_CORE, 0, 0, name, dot, NO_PEER, 0, 0, 4 * US, 0, 0},
+      {EVENT_COLLECTIVE, TRACK_CORE, 0, 0, name, permute, NO_PEER, 0, 4 * US, US, 0, 0},
+      {EVENT_DMA, TRACK_DMA, 0, 0, name, permute, 1, 7, 4 * US, 2 * US, 0, 0},
+      {EVENT_COMPUTE, TRACK_CORE, 1, 0, name, dot, NO_PEER, 0, 0, 2 * US, 0, 0},
+      {EVENT_COLLECTIVE, TRACK_CORE, 1, 0, name, permute, NO_PEER, 0, 2 * US, 4 * US, 0, 0},
+      {EVENT_WAIT, TRACK_SYNC, 1, 0, name, permute, 0, 7, 2 * US, 4 * US, 0, 0},
+      {EVENT_COMPUTE, TRACK_CORE, 1, 0, name, dot, NO_PEER, 0, 6 * US + 500000, US, 0, 0}};
+  for (size_t i = 0; i < sizeof events / sizeof *events; i++) ledger_add(ledger, events[i]);
+  ledger_finish(ledger);
+  CriticalPath path = critical_path(arena, ledger, 1);
+  cr_assert_eq(path.compute_ps, 5 * US, "four on chip 0, one on chip 1");
+  cr_assert_eq(path.communication_ps, 2 * US);
+  cr_assert_eq(path.idle_ps, 500000);
+  cr_assert_eq(path.op_ps[dot], 5 * US);
+  cr_assert_eq(path.op_ps[permute], 2 * US);
   ledger_free(ledger);
   arena_free(arena);
 }

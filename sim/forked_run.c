@@ -1,0 +1,92 @@
+/* Runs in processes of their own; an outcome comes back through a pipe. */
+#include "sim/forked_run.h"
+
+#include "sim/pipeline.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static void describe_failure(const Diag *diag, Outcome *outcome) {
+  Str error = diag_error_text(diag);
+  error = str_sub(error, 0, str_find(error, '\n'));
+  if (str_starts(error, "podsim: error: ")) error = str_sub(error, sizeof "podsim: error: " - 1, error.n);
+  size_t n = error.n < OUTCOME_REASON_BYTES - 1 ? error.n : OUTCOME_REASON_BYTES - 1;
+  if (n > 0) memcpy(outcome->reason, error.at, n);
+}
+
+static Status simulate(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_pod(pipeline, diag));
+  TRY(pipeline_read_program(pipeline, diag));
+  TRY(pipeline_partition(pipeline, diag));
+  TRY(pipeline_schedule(pipeline, diag));
+  return pipeline_simulate(pipeline, diag);
+}
+
+static void describe_run(const Pipeline *pipeline, Outcome *outcome) {
+  const Metrics *metrics = &pipeline->metrics;
+  const Pod *pod = &pipeline->config->pod;
+  outcome->time_ps = metrics->end_ps;
+  outcome->compute_ps = metrics->compute_ps;
+  outcome->communication_ps = metrics->communication_ps;
+  outcome->exposed_ps = metrics->exposed_ps;
+  outcome->mfu = metrics_mfu(metrics, pod->peak_flops);
+  outcome->hbm_peak_bytes = pipeline->schedule->hbm_peak_bytes;
+  outcome->hbm_limit_bytes = pod->hbm_usable_bytes;
+  outcome->fits = outcome->hbm_peak_bytes <= outcome->hbm_limit_bytes;
+  outcome->timeline = ledger_hash(pipeline->ledger);
+}
+
+static Outcome run(const Options *options) {
+  Options own = *options;
+  own.allow_oom = true;
+  if (strcmp(own.numbers, "on") != 0) own.numbers = "off";
+  Pipeline pipeline = pipeline_new(&own);
+  Diag *diag = diag_new();
+  Outcome outcome = {.status = simulate(&pipeline, diag)};
+  if (outcome.status == STATUS_OK)
+    describe_run(&pipeline, &outcome);
+  else
+    describe_failure(diag, &outcome);
+  diag_free(diag);
+  pipeline_free(&pipeline);
+  return outcome;
+}
+
+Status forked_run_start(const Options *options, ForkedRun *forked, Diag *diag) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
+  fflush(NULL);
+  forked->child = fork();
+  if (forked->child < 0)
+    return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
+  if (forked->child == 0) {
+    close(ends[0]);
+    Outcome outcome = run(options);
+    ssize_t sent = write(ends[1], &outcome, sizeof outcome);
+    _exit(sent == (ssize_t)sizeof outcome ? 0 : 1);
+  }
+  close(ends[1]);
+  forked->pipe = ends[0];
+  return STATUS_OK;
+}
+
+Outcome forked_run_finish(ForkedRun *forked) {
+  Outcome outcome;
+  ssize_t got = read(forked->pipe, &outcome, sizeof outcome);
+  close(forked->pipe);
+  waitpid(forked->child, NULL, 0);
+  if (got == (ssize_t)sizeof outcome) return outcome;
+  return (Outcome){.status = STATUS_FAILED, .reason = "its process ended early"};
+}
+
+void forked_run_stop(ForkedRun *forked) {
+  kill(forked->child, SIGKILL);
+  close(forked->pipe);
+  waitpid(forked->child, NULL, 0);
+}
