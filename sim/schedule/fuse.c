@@ -9,7 +9,7 @@
  *   products                     join the elementwise ops that follow them; one a group
  *   all else                     stays alone
  *
- * Constants come first of all. What several groups use joins the one of a reduction, which then has two
+ * What several groups use joins the one of a reduction, which then has two
  * results, if nothing that the reduction needs can depend on it: all else there stands before it. A
  * broadcast, an iota or a conversion to a wider type that several groups use is made anew in each, and costs
  * nothing. */
@@ -69,7 +69,9 @@ typedef struct {
   Groups groups;
   bool *has_product, *has_reduce; /* by group */
   uint32_t *result;               /* by group: what it makes beside a reduction of it; else its last */
-  uint32_t *first_user, *users;   /* users[first_user[i] .. first_user[i + 1]) of instruction i */
+  uint32_t *origin;             /* by instruction: the one large value that it follows from, itself, or NO_ID:
+                                   it follows from small ones */
+  uint32_t *first_user, *users; /* users[first_user[i] .. first_user[i + 1]) of instruction i */
 } Fuser;
 
 static void find_users(Arena *arena, Fuser *fuser) {
@@ -87,6 +89,51 @@ static void find_users(Arena *arena, Fuser *fuser) {
     for (uint32_t k = 0; k < operands.n; k++) fuser->users[fuser->first_user[operands.at[k] + 1]++] = i;
   }
 }
+
+/* ---- what is cheaper made again than stored ---- */
+
+/* The large value that `operand` follows from, seen from a user of `bytes`; NO_ID for small ones. */
+static uint32_t large_origin(const Fuser *fuser, uint32_t operand, int64_t bytes) {
+  enum { SMALL = 8 };
+  const Shape *shape = fuser->body->instrs.at[operand].shape;
+  return !shape_is_array(shape) || shape_bytes(shape) < bytes / SMALL ? NO_ID : fuser->origin[operand];
+}
+
+/* Elementwise chains that follow from one value of no more bytes; others are origins of their own. `steps` by
+ * instruction counts what it takes to make it again. */
+static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
+  enum { MOST_STEPS = 32 };
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  fuser->origin[at] = at;
+  steps[at] = 0;
+  bool moves = op_cost(instr->op) == COST_DATA_MOVE && instr->op != OP_CONVERT;
+  if (!shape_is_array(instr->shape) || moves ||
+      (role != ROLE_LOOP && role != ROLE_REPEAT && role != ROLE_SHAPE))
+    return;
+  int64_t bytes = shape_bytes(instr->shape);
+  uint32_t origin = NO_ID, sum = 1;
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    uint32_t operand = instr->operands.at[k], from = large_origin(fuser, operand, bytes);
+    if (from == NO_ID) continue;
+    if (origin != NO_ID && origin != from) return;
+    origin = from;
+    sum += steps[operand];
+  }
+  if (origin == NO_ID || sum > MOST_STEPS || shape_bytes(fuser->body->instrs.at[origin].shape) > bytes)
+    return;
+  fuser->origin[at] = origin;
+  steps[at] = sum;
+}
+
+static void find_origins(Arena *arena, Fuser *fuser) {
+  uint32_t n = fuser->body->instrs.n;
+  fuser->origin = ARENA_ARRAY(arena, uint32_t, n);
+  uint32_t *steps = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) find_origin(fuser, i, steps);
+}
+
+/* ---- groups ---- */
 
 /* The one group of all users; NO_ID where there are several, or none. */
 static uint32_t group_of_users(const Fuser *fuser, uint32_t at) {
@@ -149,7 +196,7 @@ static uint32_t group_of_reduction(const Fuser *fuser, uint32_t at) {
   if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return NO_ID;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
     uint32_t group = fuser->groups.last[fuser->users[u]];
-    if (fuser->body->instrs.at[group].op != OP_REDUCE || fuser->has_product[group]) continue;
+    if (!fuser->has_reduce[group] || fuser->has_product[group]) continue;
     if (fuser->result[group] == group && group - at < FARTHEST_REDUCTION &&
         needs_only_what_stands_before(fuser, group, at))
       return group;
@@ -157,14 +204,16 @@ static uint32_t group_of_reduction(const Fuser *fuser, uint32_t at) {
   return NO_ID;
 }
 
-/* Whether a broadcast or iota that stays alone is used by kernels only, each of which can make it anew. */
+/* Whether what stays alone is used by kernels only, each of which can make it anew, and should. */
 static bool can_repeat(const Fuser *fuser, uint32_t at) {
   const Comp *body = fuser->body;
-  if (role_of(fuser->module, fuser->comp, &body->instrs.at[at]) != ROLE_REPEAT || at == body->root)
-    return false;
+  const Instr *instr = &body->instrs.at[at];
+  bool cheap = role_of(fuser->module, fuser->comp, instr) == ROLE_REPEAT || fuser->origin[at] != at;
+  if (!cheap || at == body->root) return false;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
-    const Instr *last = &body->instrs.at[fuser->groups.last[fuser->users[u]]];
-    Role host = role_of(fuser->module, fuser->comp, last);
+    uint32_t group = fuser->groups.last[fuser->users[u]];
+    if (fuser->groups.repeated[group]) continue;
+    Role host = role_of(fuser->module, fuser->comp, &body->instrs.at[group]);
     if (host == ROLE_ALONE || host == ROLE_SHAPE) return false;
   }
   return true;
@@ -213,15 +262,17 @@ static void note_role(Fuser *fuser, uint32_t at) {
   if (role == ROLE_REDUCE) fuser->has_reduce[group] = true;
 }
 
+/* Into the group of all users; into that of a reduction; made anew in each; or alone. */
 static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
-  bool joins = host != NO_ID && can_join(fuser, at, host);
-  if (joins) fuser->groups.last[at] = host;
-  fuser->groups.repeated[at] = !joins && can_repeat(fuser, at);
-  if (!joins && !fuser->groups.repeated[at] && (host = group_of_reduction(fuser, at)) != NO_ID) {
+  if (host != NO_ID && can_join(fuser, at, host)) {
+    fuser->groups.last[at] = host;
+  } else if ((host = group_of_reduction(fuser, at)) != NO_ID) {
     fuser->groups.last[at] = host;
     fuser->result[host] = at;
     fuser->has_reduce[host] = false; /* it comes after, and asks nothing of the others */
+  } else {
+    fuser->groups.repeated[at] = can_repeat(fuser, at);
   }
   note_role(fuser, at);
 }
@@ -236,6 +287,7 @@ Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t
   fuser.result = ARENA_ARRAY(scratch, uint32_t, n);
   for (uint32_t i = 0; i < n; i++) fuser.result[i] = i;
   find_users(scratch, &fuser);
+  find_origins(scratch, &fuser);
   for (uint32_t i = n; i-- > 0;) place_instr(&fuser, i);
   arena_free(scratch);
   list_members(arena, &fuser.groups, n);

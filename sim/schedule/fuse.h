@@ -8,7 +8,7 @@
  * runs where the first of them stands. */
 typedef struct {
   uint32_t *last;  /* of the group that an instruction is in: itself where it is alone */
-  bool *repeated;  /* alone, but made anew in each group that uses it: costs nothing, is never stored */
+  bool *repeated;  /* alone, but made anew in each group that uses it, so never stored */
   uint32_t *first; /* members[first[i] .. first[i + 1]): the group whose last instruction is i, in order */
   uint32_t *members;
   uint32_t *runs; /* the last instruction of the group that runs where an instruction stands; NO_ID: none */

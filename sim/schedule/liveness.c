@@ -240,18 +240,25 @@ static Ids fusion_parts(Frame *frame, uint32_t at) {
   return parts;
 }
 
-/* An op that names the buffers of its operand. */
-static bool names_operand(const Frame *frame, uint32_t at) {
+/* The operand whose buffers an op names: of one that is made anew in its users the largest, which must live
+ * on until then. NO_ID: it has buffers of its own. */
+static uint32_t named_operand(const Frame *frame, uint32_t at) {
   const Instr *instr = &frame->body->instrs.at[at];
   bool repeated = frame->made->repeated != NULL && frame->made->repeated[at];
   bool names = repeated || instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY ||
                instr->op == OP_DOMAIN || is_alias(frame->module, frame->comp, instr);
-  return names && instr->operands.n > 0 && operand_parts(frame, instr, 0).n == count_parts(instr->shape);
+  if (!names || instr->operands.n == 0) return NO_ID;
+  uint32_t named = 0;
+  for (uint32_t k = 1; k < instr->operands.n && repeated; k++) {
+    int64_t bytes = hbm_bytes(frame->body->instrs.at[instr->operands.at[k]].shape);
+    if (bytes > hbm_bytes(frame->body->instrs.at[instr->operands.at[named]].shape)) named = k;
+  }
+  return operand_parts(frame, instr, named).n == count_parts(instr->shape) ? named : NO_ID;
 }
 
 static bool only_names(const Frame *frame, uint32_t at) {
   Opcode op = frame->body->instrs.at[at].op;
-  return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || names_operand(frame, at);
+  return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || named_operand(frame, at) != NO_ID;
 }
 
 static Ids parts_of(Frame *frame, uint32_t at) {
@@ -270,8 +277,10 @@ static Ids parts_of(Frame *frame, uint32_t at) {
   case OP_ASYNC_DONE:
   case OP_COLLECTIVE_PERMUTE_DONE:
   case OP_COPY_DONE: return done_parts(frame, at);
-  default: return names_operand(frame, at) ? operand_parts(frame, instr, 0) : new_parts(frame, at);
+  default: break;
   }
+  uint32_t named = named_operand(frame, at);
+  return named == NO_ID ? new_parts(frame, at) : operand_parts(frame, instr, named);
 }
 
 static void find_buffers(Frame *frame) {

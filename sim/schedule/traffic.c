@@ -19,7 +19,8 @@ typedef struct {
   const Groups *groups;
   uint32_t last;
   Ids members;
-  double *shares; /* by member: the part of its value that the kernel needs */
+  double *shares;       /* by member: the part of its value that the kernel needs */
+  Vec(uint32_t) remade; /* of other groups, what is made anew for it; filled with its reads */
 } Kernel;
 
 typedef struct {
@@ -32,8 +33,7 @@ typedef Vec(Read) Reads;
 /* The operand whose bytes an instruction only names; NO_ID: it has bytes of its own. */
 static uint32_t named_operand(const Kernel *kernel, uint32_t value) {
   const Instr *instr = &kernel->body->instrs.at[value];
-  bool passes = is_alias(kernel->module, kernel->comp, instr) || kernel->groups->repeated[value];
-  if (passes && instr->operands.n > 0) return instr->operands.at[0];
+  if (is_alias(kernel->module, kernel->comp, instr) && instr->operands.n > 0) return instr->operands.at[0];
   uint32_t operand = instr->op == OP_FUSION && shape_is_array(instr->shape)
                          ? fusion_hands_on(kernel->module, instr, 0)
                          : NO_ID;
@@ -64,7 +64,7 @@ static bool value_in_hbm(const Kernel *kernel, uint32_t value) {
   return in_vmem != NULL ? !in_vmem[value] : in_hbm(kernel->body->instrs.at[value].shape);
 }
 
-static Reads reads_of(Arena *arena, const Kernel *kernel);
+static Reads reads_of(Arena *arena, Kernel *kernel);
 
 static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
                           uint32_t last);
@@ -128,21 +128,43 @@ static void find_shares(Arena *arena, Kernel *kernel) {
 
 static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
                           uint32_t last) {
-  Kernel kernel = {module, comp, module_comp(module, comp), groups, last, group_members(groups, last), NULL};
+  Kernel kernel = {.module = module,
+                   .comp = comp,
+                   .body = module_comp(module, comp),
+                   .groups = groups,
+                   .last = last,
+                   .members = group_members(groups, last)};
   find_shares(arena, &kernel);
   return kernel;
 }
 
-static void add_reads(Arena *arena, const Kernel *kernel, uint32_t i, Reads *reads) {
+static bool is_remade(const Kernel *kernel, uint32_t value) {
+  for (uint32_t i = 0; i < kernel->remade.n; i++) {
+    if (kernel->remade.at[i] == value) return true;
+  }
+  return false;
+}
+
+/* A read of `value`; of one that is made anew, reads of what it is made of. */
+static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double bytes, Reads *reads) {
+  value = stored(kernel, value);
+  const Instr *instr = &kernel->body->instrs.at[value];
+  if (kernel->groups->repeated[value] && !is_remade(kernel, value)) {
+    VEC_PUSH(arena, &kernel->remade, value);
+    for (uint32_t k = 0; k < instr->operands.n; k++)
+      add_source(arena, kernel, instr->operands.at[k],
+                 (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape), reads);
+  }
+  if (is_made(kernel, value) || bytes <= 0) return;
+  int64_t all = shape_bytes(instr->shape), needed = (int64_t)ceil(bytes);
+  VEC_PUSH(arena, reads, (Read){value, needed < all ? needed : all});
+}
+
+static void add_reads(Arena *arena, Kernel *kernel, uint32_t i, Reads *reads) {
   const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
   const int64_t *bytes = operand_reads(arena, kernel, instr);
-  for (uint32_t k = 0; k < instr->operands.n; k++) {
-    uint32_t source = stored(kernel, instr->operands.at[k]);
-    if (is_made(kernel, source)) continue;
-    int64_t all = shape_bytes(kernel->body->instrs.at[source].shape);
-    int64_t needed = (int64_t)ceil((double)bytes[k] * kernel->shares[i]);
-    if (needed > 0) VEC_PUSH(arena, reads, (Read){source, needed < all ? needed : all});
-  }
+  for (uint32_t k = 0; k < instr->operands.n; k++)
+    add_source(arena, kernel, instr->operands.at[k], (double)bytes[k] * kernel->shares[i], reads);
 }
 
 static int by_value(const void *left, const void *right) {
@@ -166,7 +188,7 @@ static void merge_reads(const Kernel *kernel, Reads *reads) {
   reads->n = kept;
 }
 
-static Reads reads_of(Arena *arena, const Kernel *kernel) {
+static Reads reads_of(Arena *arena, Kernel *kernel) {
   Reads reads = {0};
   for (uint32_t i = 0; i < kernel->members.n; i++) add_reads(arena, kernel, i, &reads);
   merge_reads(kernel, &reads);
@@ -221,8 +243,13 @@ static void add_summing(const Pod *pod, const Kernel *kernel, int64_t read_bytes
   }
 }
 
+/* Work of the members, and of what is made anew for them. */
 static Demand work_of(const Pod *pod, const Kernel *kernel) {
   Demand demand = {0};
+  for (uint32_t i = 0; i < kernel->remade.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[kernel->remade.at[i]];
+    demand = demand_add(demand, demand_of_units(pod, kernel->module, kernel->comp, instr));
+  }
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
@@ -239,8 +266,8 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   if (groups->repeated[last]) return (Demand){0};
   Arena *scratch = arena_new();
   Kernel kernel = open_kernel(scratch, module, comp, groups, last);
-  Demand demand = work_of(pod, &kernel);
   Reads reads = reads_of(scratch, &kernel);
+  Demand demand = work_of(pod, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
     load(&demand, reads.at[i].bytes, value_in_hbm(&kernel, reads.at[i].value));
   int64_t read_bytes = demand.vmem_bytes;
@@ -281,8 +308,8 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   Groups groups = groups_whole(scratch, module, callee);
   const Comp *body = module_comp(module, callee);
   Kernel kernel = open_kernel(scratch, module, callee, &groups, body->root);
-  Demand demand = work_of(pod, &kernel);
   Reads reads = reads_of(scratch, &kernel);
+  Demand demand = work_of(pod, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
     load_given(module, comp, given(&kernel, comp, fusion, reads.at[i].value), reads.at[i].bytes, &demand);
   add_summing(pod, &kernel, demand.vmem_bytes, &demand);

@@ -98,7 +98,7 @@ Test(schedule, an_elementwise_chain_is_one_step_that_reads_and_writes_once) {
 
 #define TWO_KERNELS(size)                                                                                    \
   "HloModule m\nENTRY e {\n"                                                                                 \
-  "  x = f32[" size "] parameter(0)\n  a = f32[" size "] exponential(x)\n"                                   \
+  "  x = f32[" size "] parameter(0)\n  a = f32[" size "] reverse(x), dimensions={0}\n"                       \
   "  b = f32[" size "] negate(a)\n  c = f32[" size "] sine(a)\n"                                             \
   "  ROOT t = (f32[" size "], f32[" size "]) tuple(b, c)\n}\n"
 
@@ -112,6 +112,17 @@ Test(schedule, what_two_kernels_need_lies_in_vmem_where_it_fits) {
   run(TWO_KERNELS("1024,1024"));
   expect_steps(3);
   for (uint32_t s = 0; s < 3; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 4 << 20);
+  cr_assert_eq(schedule->hbm_temp_bytes, 0);
+}
+
+/* Two values to load are dearer than the one that follows from one. */
+Test(schedule, what_follows_from_one_value_is_made_anew_for_each_kernel) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[8192,8192] parameter(0)\n  a = f32[8192,8192] exponential(x)\n"
+      "  b = f32[8192,8192] multiply(a, x)\n  c = f32[8192,8192] sine(b)\n  d = f32[8192,8192] cosine(b)\n"
+      "  ROOT t = (f32[8192,8192], f32[8192,8192]) tuple(c, d)\n}\n");
+  expect_steps(2);
+  for (uint32_t s = 0; s < 2; s++) cr_assert_eq(step(s)->demand.hbm_bytes, 512 << 20);
   cr_assert_eq(schedule->hbm_temp_bytes, 0);
 }
 
