@@ -93,6 +93,10 @@ static void fold_chip(const Ledger *ledger, Metrics *metrics, const Spans *compu
     if (event->chip != metrics->slowest_chip || !is_run(event)) continue;
     int64_t exposed = event->kind == EVENT_COLLECTIVE ? uncovered(span_of(event), compute) : 0;
     metrics->flops += event->flops;
+    bool kernel = event->kind == EVENT_COMPUTE && event->track == TRACK_CORE;
+    bool product = event->op != NO_OP && ledger->ops.at[event->op].product;
+    metrics->hbm_bytes += kernel ? event->bytes : 0;
+    metrics->other_hbm_bytes += kernel && !product ? event->bytes : 0;
     if (event->op == NO_OP) continue;
     OpMetric *op = &metrics->ops[event->op];
     op->total_ps += event->duration_ps;

@@ -20,7 +20,8 @@ typedef struct {
   int64_t end_ps, compute_ps, communication_ps, exposed_ps; /* of the slowest chip; end of the whole run */
   int64_t flops;                                            /* of the slowest chip */
   CriticalPath critical;
-  OpMetric *ops; /* one a ledger op, in its order */
+  int64_t hbm_bytes, other_hbm_bytes; /* that its kernels move; those without a product of them */
+  OpMetric *ops;                      /* one a ledger op, in its order */
   uint32_t n_ops;
 } Metrics;
 

@@ -185,6 +185,6 @@ uint32_t frame_op(const Frame *frame, const Step *step) {
       [BOUND_FREE] = "",     [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",
       [BOUND_VMEM] = "VMEM", [BOUND_ICI] = "ICI",         [BOUND_LATENCY] = "latency",
   };
-  LedgerOp like = {.bound = str_of(bounds[step->bound])};
+  LedgerOp like = {.bound = str_of(bounds[step->bound]), .product = step->demand.mxu_ps > 0};
   return execution_op(frame->chip->execution, frame->comp, step_instr(step), &like);
 }

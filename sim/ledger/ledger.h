@@ -53,6 +53,7 @@ typedef struct {
   Str axes;                                   /* mesh axes it runs over, e.g. data,model */
   Str because;                                /* why the collective is there */
   Str bound;
+  bool product;          /* of compute: a kernel with a matrix product or a convolution */
   int64_t bytes_payload; /* of a collective, a chip, one execution */
   double ideal_seconds;  /* of one execution */
   uint32_t steps;        /* hop latencies on its longest way, of one execution */

@@ -15,8 +15,9 @@ enum { US = 1000000 };
 static Ledger *small_ledger(void) {
   const int64_t shape[] = {2, 1, 1};
   Ledger *ledger = ledger_new(2, shape, 1);
-  uint32_t dot =
-      ledger_op(ledger, &(LedgerOp){.name = STR("dot.1"), .category = STR("dot"), .bound = STR("compute")});
+  uint32_t dot = ledger_op(
+      ledger,
+      &(LedgerOp){.name = STR("dot.1"), .category = STR("dot"), .bound = STR("compute"), .product = true});
   uint32_t gather = ledger_op(ledger, &(LedgerOp){.name = STR("all-gather.1"),
                                                   .category = STR("all-gather"),
                                                   .collective = STR("all-gather"),
@@ -67,6 +68,8 @@ Test(metrics, exposed_communication_is_what_compute_does_not_cover) {
   cr_assert_eq(metrics.flops, 200);
   cr_assert_eq(metrics.critical.compute_ps, 6 * US);
   cr_assert_eq(metrics.critical.idle_ps, 2 * US);
+  cr_assert_eq(metrics.hbm_bytes, 20);
+  cr_assert_eq(metrics.other_hbm_bytes, 0);
   cr_assert_eq(metrics.ops[0].count, 2);
   cr_assert_eq(metrics.ops[1].exposed_ps, 2 * US);
   cr_assert_eq(metrics.ops[1].wire_bytes, 32);
