@@ -134,6 +134,7 @@ Demand demand_add(Demand a, Demand b) {
                   .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
                   .rounding_ps = sum_of(a.rounding_ps, b.rounding_ps),
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
+                  .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
                   .load_bytes = sum_of(a.load_bytes, b.load_bytes),
                   .store_bytes = sum_of(a.store_bytes, b.store_bytes),
@@ -177,7 +178,7 @@ static Part product_time(const Pod *pod, Demand demand) {
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
   double hbm_Bps = pod->hbm_bw_Bps * pod->hbm_efficiency;
   const Part parts[] = {demand.mxu_ps > 0 ? product_time(pod, demand) : (Part){demand.vpu_ps, BOUND_COMPUTE},
-                        {ps_of((double)demand.hbm_bytes, hbm_Bps), BOUND_HBM},
+                        {ps_of((double)demand.hbm_bytes + (double)demand.copy_bytes, hbm_Bps), BOUND_HBM},
                         {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   if (bound != NULL) *bound = time.bound;

@@ -22,6 +22,7 @@ typedef struct {
   int64_t mxu_ps, vpu_ps; /* time of the units when nothing else holds them up */
   int64_t rounding_ps;    /* in which a product's results leave the arrays for a narrower type */
   int64_t hbm_bytes;      /* read and written */
+  int64_t copy_bytes;     /* that cross between HBM and VMEM meanwhile, for other kernels */
   int64_t vmem_bytes;
   int64_t load_bytes, store_bytes; /* of hbm_bytes, what a product's kernel moves in windows while it runs */
   int64_t flops;                   /* useful ones: 2mnk for a dot, one an element for elementwise */

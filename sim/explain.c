@@ -102,8 +102,11 @@ static void add_compute(Explanation *explanation) {
   add_time(explanation, "VPU", demand->vpu_ps);
   buf_add(buf, STR("   operations / (lanes x sublanes x ALUs x clock)\n"));
   add_time(explanation, "HBM",
-           (int64_t)((double)demand->hbm_bytes / (pod->hbm_bw_Bps * pod->hbm_efficiency) * 1e12));
+           (int64_t)((double)(demand->hbm_bytes + demand->copy_bytes) /
+                     (pod->hbm_bw_Bps * pod->hbm_efficiency) * 1e12));
   buf_printf(buf, "   %" PRId64 " bytes read and written / (bandwidth x efficiency)\n", demand->hbm_bytes);
+  if (demand->copy_bytes > 0)
+    buf_printf(buf, "   beside it %" PRId64 " bytes to or from VMEM for other kernels\n", demand->copy_bytes);
   add_time(explanation, "VMEM", (int64_t)((double)demand->vmem_bytes / pod->vmem_bw_Bps * 1e12));
   buf_printf(buf, "   %" PRId64 " bytes / bandwidth\n", demand->vmem_bytes);
   if (demand->mxu_ps > 0) {

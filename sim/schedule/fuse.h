@@ -3,6 +3,18 @@
 
 #include "models/demand.h"
 
+typedef struct {
+  uint32_t group, value;
+} Use;
+
+/* What is copied between HBM and VMEM while kernels run: values that a group finds in VMEM, and values that
+ * are made there and sent on. */
+typedef struct {
+  Vec(Use) fetched; /* sorted */
+  bool *sent;       /* by instruction; NULL: none, of both */
+  int64_t *bytes;   /* by instruction that names a group: copied while it runs */
+} Copies;
+
 /* The groups of a computation, by instruction. A group is named by its last instruction. Where a reduction
  * was taken into the group that makes what it reduces, other members have users outside too; the group then
  * runs where the first of them stands. */
@@ -13,7 +25,8 @@ typedef struct {
   uint32_t *members;
   uint32_t *runs; /* the last instruction of the group that runs where an instruction stands; NO_ID: none */
   bool *leaves;   /* an instruction that others outside its group use, or the root */
-  bool *in_vmem;  /* values that lie in VMEM; NULL: as their layouts say */
+  bool *in_vmem;  /* values that lie in VMEM all their lives; NULL: as their layouts say */
+  Copies copies;  /* of the others, what is copied beside the kernels */
 } Groups;
 
 /* As a compiler would fuse the computation. Lives in `arena`. */

@@ -6,6 +6,7 @@
  * Parameters, results and what loops, branches and calls carry stay in HBM. */
 #include "sim/schedule/place.h"
 #include "models/tiling.h"
+#include "sim/schedule/copies.h"
 
 #include <stdlib.h>
 
@@ -87,36 +88,6 @@ static int by_gain(const void *left, const void *right) {
   return a->value < b->value ? -1 : 1;
 }
 
-/* A tree of sums over the order, so that lives add up fast: `add` to a stretch, and the most at once in one.
- */
-typedef struct {
-  int64_t *most, *whole; /* by node: the most below it; what was added to all of it */
-  uint32_t n;
-} Rooms;
-
-static void add_bytes(Rooms *rooms, uint32_t node, uint32_t low, uint32_t high, const Life *life) {
-  if (life->dies < low || life->born > high) return;
-  if (life->born <= low && high <= life->dies) {
-    rooms->whole[node] += life->bytes;
-    rooms->most[node] += life->bytes;
-    return;
-  }
-  uint32_t middle = low + (high - low) / 2;
-  add_bytes(rooms, 2 * node, low, middle, life);
-  add_bytes(rooms, 2 * node + 1, middle + 1, high, life);
-  int64_t left = rooms->most[2 * node], right = rooms->most[2 * node + 1];
-  rooms->most[node] = rooms->whole[node] + (left > right ? left : right);
-}
-
-static int64_t most_bytes(const Rooms *rooms, uint32_t node, uint32_t low, uint32_t high, const Life *life) {
-  if (life->dies < low || life->born > high) return 0;
-  if (life->born <= low && high <= life->dies) return rooms->most[node];
-  uint32_t middle = low + (high - low) / 2;
-  int64_t left = most_bytes(rooms, 2 * node, low, middle, life);
-  int64_t right = most_bytes(rooms, 2 * node + 1, middle + 1, high, life);
-  return rooms->whole[node] + (left > right ? left : right);
-}
-
 void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, Groups *groups) {
   Arena *scratch = arena_new();
   const Comp *body = module_comp(module, comp);
@@ -124,17 +95,15 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   Placer placer = {module, comp, body, groups, ARENA_ARRAY(scratch, Life, n), ARENA_ARRAY(scratch, bool, n)};
   find_births(&placer);
   find_lives(&placer);
-  int64_t room = pod->vmem_bytes - pod->vmem_windows_bytes;
-  Lives lives = candidates(scratch, &placer, room);
+  int64_t bytes = pod->vmem_bytes - pod->vmem_windows_bytes;
+  Lives lives = candidates(scratch, &placer, bytes);
   if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
-  Rooms rooms = {ARENA_ARRAY(scratch, int64_t, 4 * (size_t)n + 4),
-                 ARENA_ARRAY(scratch, int64_t, 4 * (size_t)n + 4), n};
+  VmemRoom room = vmem_room_new(scratch, bytes, n);
   groups->in_vmem = ARENA_ARRAY(arena, bool, n);
   for (uint32_t i = 0; i < lives.n; i++) {
     const Life *life = &lives.at[i];
-    if (most_bytes(&rooms, 1, 0, n - 1, life) + life->bytes > room) continue;
-    add_bytes(&rooms, 1, 0, n - 1, life);
-    groups->in_vmem[life->value] = true;
+    groups->in_vmem[life->value] = vmem_room_take(&room, life->born, life->dies, life->bytes);
   }
+  copies_place(arena, pod, module, comp, groups, &room);
   arena_free(scratch);
 }

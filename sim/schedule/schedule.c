@@ -25,7 +25,7 @@ typedef struct {
   Diag *diag;
 } Scheduler;
 
-static StepKind kind_of(const Instr *instr) {
+StepKind step_kind_of(const Instr *instr) {
   switch (instr->op) {
   case OP_WHILE: return STEP_WHILE;
   case OP_CONDITIONAL: return STEP_CONDITIONAL;
@@ -106,7 +106,7 @@ static Demand step_demand(const Scheduler *scheduler, uint32_t comp, const Group
   if (instr->op == OP_FUSION) return fusion_demand(scheduler->pod, scheduler->module, comp, instr);
   if (is_prefetch_across(instr)) return (Demand){0};
   if (instr->op == OP_ASYNC_START) return async_demand(scheduler, comp, instr);
-  if (kind_of(instr) != STEP_COMPUTE && instr->op != OP_COPY_START) return (Demand){0};
+  if (step_kind_of(instr) != STEP_COMPUTE && instr->op != OP_COPY_START) return (Demand){0};
   return group_demand(scheduler->pod, scheduler->module, comp, groups, last);
 }
 
@@ -114,7 +114,7 @@ static Status make_step(Scheduler *scheduler, uint32_t comp, bool timed, const G
                         Step *step, int64_t *flops) {
   const Module *module = scheduler->module;
   const Instr *instr = comp_instr(module, comp, last);
-  *step = (Step){.kind = kind_of(instr), .instrs = group_members(groups, last), .trips = 1};
+  *step = (Step){.kind = step_kind_of(instr), .instrs = group_members(groups, last), .trips = 1};
   if (timed) step->demand = step_demand(scheduler, comp, groups, last);
   step->time_ps = demand_ps(scheduler->pod, step->demand, &step->bound);
   int64_t called = 0;
@@ -154,7 +154,7 @@ static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const 
     uint32_t last = groups->runs[i];
     if (last == NO_ID || comp_instr(scheduler->module, comp, last)->op == OP_CONSTANT) continue;
     Ids members = group_members(groups, last);
-    bool kernel = kind_of(comp_instr(scheduler->module, comp, last)) == STEP_COMPUTE;
+    bool kernel = step_kind_of(comp_instr(scheduler->module, comp, last)) == STEP_COMPUTE;
     if ((kernel && !timed) || is_untimed(scheduler, comp, groups, members)) {
       for (uint32_t k = 0; k < members.n; k++) VEC_PUSH(scheduler->arena, &names, members.at[k]);
       continue;

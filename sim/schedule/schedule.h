@@ -53,6 +53,9 @@ typedef struct {
       flops; /* of one run of the entry: loops by their trips (once where unknown), the costliest branch */
 } Schedule;
 
+/* The kind of the step that an instruction names. */
+StepKind step_kind_of(const Instr *instr);
+
 /* Steps keep program order, but for producers that were fused into the step of their users, and for what
  * moves behind a collective's start (overlap.h). The module must
  * outlive the schedule. The caller frees it with schedule_free(). */

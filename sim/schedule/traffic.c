@@ -7,6 +7,7 @@
 
 #include "models/cost.h"
 #include "models/mxu_model.h"
+#include "sim/schedule/copies.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -22,13 +23,6 @@ typedef struct {
   double *shares;       /* by member: the part of its value that the kernel needs */
   Vec(uint32_t) remade; /* of other groups, what is made anew for it; filled with its reads */
 } Kernel;
-
-typedef struct {
-  uint32_t value;
-  int64_t bytes;
-} Read;
-
-typedef Vec(Read) Reads;
 
 /* The operand whose bytes an instruction only names; NO_ID: it has bytes of its own. */
 static uint32_t named_operand(const Kernel *kernel, uint32_t value) {
@@ -62,6 +56,16 @@ static bool in_hbm(const Shape *shape) {
 static bool value_in_hbm(const Kernel *kernel, uint32_t value) {
   const bool *in_vmem = kernel->groups->in_vmem;
   return in_vmem != NULL ? !in_vmem[value] : in_hbm(kernel->body->instrs.at[value].shape);
+}
+
+/* Where the kernel finds it. */
+static bool read_from_hbm(const Kernel *kernel, uint32_t value) {
+  return value_in_hbm(kernel, value) && !is_fetched(&kernel->groups->copies, kernel->last, value);
+}
+
+static bool written_to_hbm(const Kernel *kernel, uint32_t value) {
+  const bool *sent = kernel->groups->copies.sent;
+  return value_in_hbm(kernel, value) && (sent == NULL || !sent[value]);
 }
 
 static Reads reads_of(Arena *arena, Kernel *kernel);
@@ -227,7 +231,7 @@ static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *
   int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
-    if (value_in_hbm(kernel, reads->at[i].value) && bytes <= room && bytes > most) most = bytes;
+    if (read_from_hbm(kernel, reads->at[i].value) && bytes <= room && bytes > most) most = bytes;
   }
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
 }
@@ -261,6 +265,11 @@ static Demand work_of(const Pod *pod, const Kernel *kernel) {
   return demand;
 }
 
+Reads group_reads(Arena *arena, const Module *module, uint32_t comp, const Groups *groups, uint32_t last) {
+  Kernel kernel = open_kernel(arena, module, comp, groups, last);
+  return reads_of(arena, &kernel);
+}
+
 Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
                     uint32_t last) {
   if (groups->repeated[last]) return (Demand){0};
@@ -269,14 +278,15 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
   for (uint32_t i = 0; i < reads.n; i++)
-    load(&demand, reads.at[i].bytes, value_in_hbm(&kernel, reads.at[i].value));
+    load(&demand, reads.at[i].bytes, read_from_hbm(&kernel, reads.at[i].value));
   int64_t read_bytes = demand.vmem_bytes;
   prefetch_largest(pod, &kernel, &reads, &demand);
   add_summing(pod, &kernel, read_bytes, &demand);
   for (uint32_t i = 0; i < kernel.members.n; i++) {
     uint32_t value = kernel.members.at[i];
-    if (groups->leaves[value]) store(&demand, written(&kernel, value), value_in_hbm(&kernel, value));
+    if (groups->leaves[value]) store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
   }
+  if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
   arena_free(scratch);
   return demand;
 }

@@ -115,6 +115,34 @@ Test(schedule, what_two_kernels_need_lies_in_vmem_where_it_fits) {
   cr_assert_eq(schedule->hbm_temp_bytes, 0);
 }
 
+/* Beside a product that leaves HBM time, an operand of the next kernel comes in, and a result of the last
+ * goes out. */
+#define BESIDE_A_DOT(product)                                                                                \
+  "HloModule m\nENTRY e {\n"                                                                                 \
+  "  a = bf16[4096,4096] parameter(0)\n  x = f32[4096,2048] parameter(1)\n"                                  \
+  "  y = f32[4096,2048] parameter(2)\n  before = f32[4096,2048] negate(y)\n"                                 \
+  "  p = bf16[4096,4096] " product "\n  after = f32[4096,2048] sine(x)\n"                                    \
+  "  ROOT t = (f32[4096,2048], bf16[4096,4096], f32[4096,2048]) tuple(before, p, after)\n}\n"
+
+Test(schedule, copies_run_beside_a_product) {
+  run(BESIDE_A_DOT("dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}"));
+  expect_steps(3);
+  cr_assert_eq(step(0)->demand.hbm_bytes, 32 << 20, "its result is sent on");
+  cr_assert_eq(step(2)->demand.hbm_bytes, 32 << 20, "its operand is there");
+  cr_assert_eq(step(1)->demand.hbm_bytes, 64 << 20);
+  cr_assert_eq(step(1)->demand.copy_bytes, 64 << 20);
+  cr_assert_eq(step(1)->bound, BOUND_COMPUTE);
+}
+
+Test(schedule, a_kernel_that_fills_hbm_leaves_no_time_for_copies) {
+  run(BESIDE_A_DOT("reverse(a), dimensions={0}"));
+  expect_steps(3);
+  for (uint32_t s = 0; s < 3; s++) {
+    cr_assert_eq(step(s)->demand.hbm_bytes, 64 << 20);
+    cr_assert_eq(step(s)->demand.copy_bytes, 0);
+  }
+}
+
 /* Two values to load are dearer than the one that follows from one. */
 Test(schedule, what_follows_from_one_value_is_made_anew_for_each_kernel) {
   run("HloModule m\nENTRY e {\n"
