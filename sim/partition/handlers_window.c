@@ -80,8 +80,10 @@ static Plan window_plan(WindowOp *op) {
 /* --- the ops
  * ------------------------------------------------------------------------------------------------------- */
 
-/* The source as the plan cuts it, with the rows in place along every dimension that is cut. */
-static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source, uint32_t *local) {
+/* The source as the plan cuts it, with the rows in place along every dimension that is cut; `fill` may be
+ * NO_ID. What is left to be padded is added to `padding`. */
+static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source, uint32_t fill,
+                           PaddingDim *padding, uint32_t *local) {
   Spmd *spmd = op->spmd;
   const WindowSource *from = &op->sources[source];
   const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[source], false);
@@ -89,9 +91,12 @@ static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source
   because_result(spmd, op->instr, from->value.sharding, sharding);
   TRY(reshard(spmd, from->value, sharding, &value));
   spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
-  for (uint32_t d = 0; d < op->shape->rank; d++)
-    if (plan->axes[d].n != 0 && !row_map_is_plain(&from->dims[d]))
-      value.instr = row_map_fetch(spmd, value.instr, d, &from->dims[d], plan->axes[d]);
+  for (uint32_t d = 0; d < op->shape->rank; d++) {
+    if (plan->axes[d].n == 0 || row_map_is_plain(&from->dims[d])) continue;
+    FetchedRows rows = row_map_fetch(spmd, value.instr, d, &from->dims[d], plan->axes[d], fill);
+    value.instr = rows.instr;
+    if (padding != NULL) padding[d] = (PaddingDim){rows.low, rows.high, rows.dilate - 1};
+  }
   *local = value.instr;
   return STATUS_OK;
 }
@@ -108,7 +113,7 @@ static bool exchanged(const WindowOp *op, const Plan *plan, uint32_t dim) {
 
 static Status build_slice(const WindowOp *op, const Plan *plan, uint32_t *local) {
   Spmd *spmd = op->spmd;
-  TRY(fetch_source(op, plan, 0, local));
+  TRY(fetch_source(op, plan, 0, NO_ID, NULL, local));
   Slices slices = instr_slices(op->instr);
   SliceDim *dims = arena_copy(spmd->scratch, slices.at, slices.n * sizeof *dims);
   for (uint32_t d = 0; d < slices.n; d++)
@@ -120,27 +125,20 @@ static Status build_slice(const WindowOp *op, const Plan *plan, uint32_t *local)
 }
 
 static Status build_reverse(const WindowOp *op, const Plan *plan, uint32_t *local) {
-  TRY(fetch_source(op, plan, 0, local));
+  TRY(fetch_source(op, plan, 0, NO_ID, NULL, local));
   *local = add_local(op->spmd, op->instr, result_shape(op, plan), local, 1);
   return STATUS_OK;
 }
 
 static Status build_pad(const WindowOp *op, const Plan *plan, uint32_t *local) {
   Spmd *spmd = op->spmd;
-  Sharded fill = operand_value(spmd, op->instr, 1).at[0];
-  TRY(fetch_source(op, plan, 0, local));
-  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
-  int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  uint32_t fill = operand_value(spmd, op->instr, 1).at[0].instr;
   Padding padding = instr_padding(op->instr);
   PaddingDim *dims = arena_copy(spmd->scratch, padding.at, padding.n * sizeof *dims);
-  for (uint32_t d = 0; d < op->shape->rank; d++) {
+  for (uint32_t d = 0; d < op->shape->rank; d++)
     if (plan->axes[d].n != 0) dims[d] = (PaddingDim){0, 0, 0};
-    if (!exchanged(op, plan, d)) continue;
-    row_map_given(spmd, &op->sources[0].dims[d], plan->axes[d], start, stop);
-    uint32_t filled = spmd_splat(spmd, fill.instr, spmd_shape(spmd, *local));
-    *local = spmd_merge_rows(spmd, d, start, stop, *local, filled);
-  }
-  *local = add_local(spmd, op->instr, result_shape(op, plan), (uint32_t[]){*local, fill.instr}, 2);
+  TRY(fetch_source(op, plan, 0, fill, dims, local));
+  *local = add_local(spmd, op->instr, result_shape(op, plan), (uint32_t[]){*local, fill}, 2);
   instr_set(spmd->module, spmd_instr(spmd, *local), (Attr){.id = ATTR_padding, .padding = {dims, padding.n}});
   return STATUS_OK;
 }
@@ -149,7 +147,7 @@ static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *
   Spmd *spmd = op->spmd;
   uint32_t dim = (uint32_t)instr_ints(op->instr, ATTR_dimensions).at[0];
   uint32_t *parts = ARENA_ARRAY(spmd->scratch, uint32_t, op->n_sources);
-  for (uint32_t i = 0; i < op->n_sources; i++) TRY(fetch_source(op, plan, i, &parts[i]));
+  for (uint32_t i = 0; i < op->n_sources; i++) TRY(fetch_source(op, plan, i, NO_ID, NULL, &parts[i]));
   if (plan->axes[dim].n == 0) {
     for (uint32_t i = 0; i < op->n_sources; i++) {
       const RowMap *map = &op->sources[i].dims[dim];
@@ -205,7 +203,7 @@ static bool read_pad(Spmd *spmd, const Instr *instr, WindowSource *source) {
   *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
   for (uint32_t d = 0; d < padding.n; d++) {
     source->dims[d].first = -padding.at[d].low;
-    if (padding.at[d].interior != 0) source->dims[d].step = 0;
+    source->dims[d].dilate = padding.at[d].interior + 1;
   }
   return true;
 }
@@ -220,8 +218,10 @@ static bool look_through(Spmd *spmd, const Instr *operand, uint32_t dim, WindowS
   for (uint32_t d = 0; d < result->rank; d++)
     if (d == dim ? under.dims[d].step != 1 : !row_map_is_plain(&under.dims[d])) return false;
   int64_t start = under.dims[dim].first;
-  under.dims[dim] = (RowMap){map.first + start,          1, 1, start, start + result->dims[dim], map.rows,
-                             under.dims[dim].source_rows};
+  under.dims[dim].first = map.first + start;
+  under.dims[dim].low = start;
+  under.dims[dim].high = start + result->dims[dim];
+  under.dims[dim].rows = map.rows;
   for (uint32_t d = 0; d < result->rank; d++)
     if (d != dim) under.dims[d] = source->dims[d];
   *source = under;

@@ -4,10 +4,11 @@
 
 #include "sim/partition/row_exchange.h"
 
-/* Result row r is made of the `span` rows of the source from first + step * r on, as far as these lie in
- * [low, high). Step -1 is a reversal (span 1). Step 0: the op must see the whole dimension. */
+/* Result row r is made of the `span` rows from first + step * r on of the source with dilate - 1 rows of fill
+ * between its rows, as far as these lie in the source's rows [low, high). Step -1 is a reversal (span and
+ * dilate are 1). */
 typedef struct {
-  int64_t first, step, span, low, high;
+  int64_t first, step, span, dilate, low, high;
   int64_t rows, source_rows; /* of the result's dimension and of the source's */
 } RowMap;
 
@@ -16,11 +17,43 @@ RowMap row_map_plain(int64_t rows, int64_t source_rows);
 bool row_map_is_plain(const RowMap *map);
 /* Rows that a device sends on average when both ends are cut in `shards`; HUGE_VAL where it may not be. */
 double row_map_cost(Arena *scratch, const RowMap *map, int64_t shards);
-/* The rows that a device's part of the result needs, in the order of the source; those outside of [low, high)
- * are not set. A tile of n result rows gets step * (n - 1) + span rows. */
-uint32_t row_map_fetch(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap *map, AxisList axes);
+
+/* The rows that a device's part of the result needs, in the order of the source: `instr` with dilate - 1 rows
+ * of fill between its rows, low before and high behind them (less than none: rows to be left out). A tile of
+ * n result rows gets step * (n - 1) + span rows. */
+typedef struct {
+  uint32_t instr;
+  int64_t dilate, low, high;
+} FetchedRows;
+
+/* `fill` (a scalar) is what rows outside of [low, high) become, and rows of fill; NO_ID: the former are not
+ * set, and there are none of the latter. */
+FetchedRows row_map_fetch(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap *map, AxisList axes,
+                          uint32_t fill);
 /* Which of the fetched rows are set, a device each. */
 void row_map_given(const Spmd *spmd, const RowMap *map, AxisList axes, int64_t *start, int64_t *stop);
-/* The same, with `fill` (a scalar) where they are not. */
-uint32_t row_map_fetch_filled(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap *map, AxisList axes,
-                              uint32_t fill);
+
+/* --- below it: what devices along a dimension have and want
+ * --------------------------------------------------- */
+
+/* What a position along the cut dimension holds of the source, where its array is to begin and what it wants
+ * in there. */
+typedef struct {
+  Interval have, want;
+  int64_t begin;
+} RowNeed;
+
+typedef struct {
+  RowNeed *at; /* by position */
+  int64_t n;
+  int64_t size; /* rows of the array that each is to get */
+} RowNeeds;
+
+/* Needs of `n` positions that hold equal tiles of `source_rows`, with nothing wanted yet. */
+RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows);
+/* Rows sent, a device on average; HUGE_VAL where it takes too many rounds to be a halo. */
+double row_needs_cost(Arena *scratch, const RowNeeds *needs, int64_t source_rows);
+uint32_t row_needs_fetch(Spmd *spmd, uint32_t instr, uint32_t dim, const RowNeeds *needs, AxisList axes);
+/* Rows that are not source rows [low, high) become `fill`, a scalar. */
+uint32_t row_needs_fill(Spmd *spmd, uint32_t instr, uint32_t dim, const RowNeeds *needs, AxisList axes,
+                        Interval rows, uint32_t fill);

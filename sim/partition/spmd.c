@@ -142,8 +142,14 @@ static uint32_t add_slice(Spmd *spmd, uint32_t instr, const int64_t *starts, con
 static uint32_t add_pad(Spmd *spmd, uint32_t instr, const PaddingDim *padding, uint32_t fill) {
   const Shape *from = spmd_shape(spmd, instr);
   int64_t *dims = ARENA_ARRAY(spmd->scratch, int64_t, from->rank + 1);
-  for (uint32_t d = 0; d < from->rank; d++) dims[d] = from->dims[d] + padding[d].low + padding[d].high;
-  if (same_dims(from, dims, from->rank)) return instr;
+  for (uint32_t d = 0; d < from->rank; d++) {
+    int64_t between = from->dims[d] == 0 ? 0 : (from->dims[d] - 1) * padding[d].interior;
+    dims[d] = from->dims[d] + padding[d].low + padding[d].high + between;
+  }
+  bool none = true;
+  for (uint32_t d = 0; d < from->rank; d++)
+    none = none && padding[d].low == 0 && padding[d].high == 0 && padding[d].interior == 0;
+  if (none) return instr;
   const Shape *shape = shape_with_dims(spmd->arena, from, dims, from->rank);
   Padding copy = {arena_copy(spmd->scratch, padding, from->rank * sizeof *padding), from->rank};
   if (fill == NO_ID) fill = spmd_scalar(spmd, from->dtype, 0);
@@ -174,10 +180,14 @@ uint32_t spmd_rows(Spmd *spmd, uint32_t instr, uint32_t dim, int64_t start, int6
   return add_slice(spmd, instr, starts, sizes);
 }
 
+uint32_t spmd_dilate(Spmd *spmd, uint32_t instr, uint32_t dim, PaddingDim padding, uint32_t fill) {
+  PaddingDim *dims = ARENA_ARRAY(spmd->scratch, PaddingDim, spmd_shape(spmd, instr)->rank);
+  dims[dim] = padding;
+  return add_pad(spmd, instr, dims, fill);
+}
+
 uint32_t spmd_pad(Spmd *spmd, uint32_t instr, uint32_t dim, int64_t before, int64_t after, uint32_t fill) {
-  PaddingDim *padding = ARENA_ARRAY(spmd->scratch, PaddingDim, spmd_shape(spmd, instr)->rank);
-  padding[dim] = (PaddingDim){before, after, 0};
-  return add_pad(spmd, instr, padding, fill);
+  return spmd_dilate(spmd, instr, dim, (PaddingDim){before, after, 0}, fill);
 }
 
 uint32_t spmd_table(Spmd *spmd, const int64_t *values) {
@@ -317,7 +327,22 @@ void spmd_collective(Spmd *spmd, uint32_t at, const GroupList *groups, bool glob
   VEC_PUSH(spmd->arena, &spmd->out->reasons, reason);
 }
 
+/* What is permuted twice in a row is permuted at once. */
+static Pairs pairs_composed(Spmd *spmd, Pairs first, Pairs second) {
+  Pairs both = {ARENA_ARRAY(spmd->scratch, Pair, second.n + 1), 0};
+  for (uint32_t s = 0; s < second.n; s++)
+    for (uint32_t f = 0; f < first.n; f++)
+      if (first.at[f].target == second.at[s].source)
+        both.at[both.n++] = (Pair){first.at[f].source, second.at[s].target};
+  return both;
+}
+
 uint32_t spmd_permute(Spmd *spmd, uint32_t instr, Pairs pairs) {
+  const Instr *before = spmd_instr(spmd, instr);
+  if (before->op == OP_COLLECTIVE_PERMUTE) {
+    pairs = pairs_composed(spmd, instr_attr(before, ATTR_source_target_pairs)->pairs, pairs);
+    instr = before->operands.at[0];
+  }
   uint32_t at = spmd_add(spmd, OP_COLLECTIVE_PERMUTE, spmd_shape(spmd, instr), &instr, 1);
   instr_set(spmd->module, spmd_instr(spmd, at), (Attr){.id = ATTR_source_target_pairs, .pairs = pairs});
   spmd_collective(spmd, at, NULL, false);

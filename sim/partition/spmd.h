@@ -74,6 +74,8 @@ uint32_t spmd_resize(Spmd *spmd, uint32_t instr, const int64_t *dims, uint32_t f
 uint32_t spmd_rows(Spmd *spmd, uint32_t instr, uint32_t dim, int64_t start, int64_t size);
 /* Puts `before` rows of the fill in front of a dimension and `after` behind it. */
 uint32_t spmd_pad(Spmd *spmd, uint32_t instr, uint32_t dim, int64_t before, int64_t after, uint32_t fill);
+/* The same, with rows of the fill between the rows too; fewer than none before and behind cut rows off. */
+uint32_t spmd_dilate(Spmd *spmd, uint32_t instr, uint32_t dim, PaddingDim padding, uint32_t fill);
 /* The s32 scalar values[device], a constant where all are the same. */
 uint32_t spmd_table(Spmd *spmd, const int64_t *values);
 /* A part of `sizes`, at starts[d] (s32 scalars; NO_ID: 0). */
