@@ -11,7 +11,9 @@
  *   permute                      B / bw
  *
  * ports: over all axes 2 for a ring, 1 for a line. An odd ring or line of L counts as (L L - 1)/L chips
- * there. Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N). */
+ * there. Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N).
+ *
+ * A simulated collective takes more: start-up + hops x latency + bytes / (bw x efficiency). */
 #include "models/ici_model.h"
 
 static const char *const collective_texts[COLLECTIVE_KINDS] = {
@@ -23,6 +25,28 @@ static const char *const collective_texts[COLLECTIVE_KINDS] = {
     [COLLECTIVE_BROADCAST] = "collective-broadcast",
     [COLLECTIVE_RAGGED_ALL_TO_ALL] = "ragged-all-to-all",
 };
+
+double ici_link_bw_Bps(const Pod *pod) {
+  return pod->ici_ideal ? pod->ici_bw_Bps : pod->ici_bw_Bps * pod->ici_efficiency;
+}
+
+int64_t ici_hop_ps(const Pod *pod) {
+  return pod->ici_ideal ? 0 : pod->ici_lat_ps;
+}
+
+int64_t ici_startup_ps(const Pod *pod) {
+  return pod->ici_ideal ? 0 : pod->ici_startup_ps;
+}
+
+IciCost ici_cost(const Pod *pod) {
+  return (IciCost){.startup = (double)ici_startup_ps(pod) * 1e-12,
+                   .hop = (double)ici_hop_ps(pod) * 1e-12,
+                   .byte = 1 / ici_link_bw_Bps(pod)};
+}
+
+double ici_seconds(IciCost cost, double hops, double link_bytes) {
+  return cost.startup + hops * cost.hop + link_bytes * cost.byte;
+}
 
 const char *collective_text(CollectiveKind kind) {
   return collective_texts[kind];

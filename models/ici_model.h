@@ -1,5 +1,5 @@
-/* Closed forms of ICI: what each collective takes on rings, lines and tori. Pure functions. Used for
- * `ideal_seconds`, `explain` and the tests of the engine. */
+/* What links cost, and the closed forms of ICI: what each collective takes on rings, lines and tori. Pure
+ * functions. Used by the engine, for the choice of algorithms, `ideal_seconds`, `explain` and tests. */
 #pragma once
 
 #include "sim/config/pod.h"
@@ -14,6 +14,22 @@ typedef enum {
   COLLECTIVE_RAGGED_ALL_TO_ALL,
   COLLECTIVE_KINDS
 } CollectiveKind;
+
+/* Payload that a link carries, one way; latency of a hop; what a kernel takes before its first DMA. With
+ * ici.ideal the bandwidth is all that counts. */
+double ici_link_bw_Bps(const Pod *pod);
+int64_t ici_hop_ps(const Pod *pod);
+int64_t ici_startup_ps(const Pod *pod);
+
+/* The same in seconds: a kernel, a hop, a byte over a link (or one of them alone, in its own unit). */
+typedef struct {
+  double startup, hop, byte;
+} IciCost;
+
+IciCost ici_cost(const Pod *pod);
+/* Of a kernel whose longest way has so many hops, one after the other, and so many bytes over one link after
+ * the other. */
+double ici_seconds(IciCost cost, double hops, double link_bytes);
 
 /* As HLO names it: "all-gather". */
 const char *collective_text(CollectiveKind kind);

@@ -1,6 +1,7 @@
 /* `podsim explain CONFIG PROGRAM OP`: where an op's time comes from. The program is simulated without
  * numbers; what the schedule asked for and what the ledger recorded are then printed beside the formula, with
  * each constant's key, value and source. */
+#include "models/ici_model.h"
 #include "models/mxu_model.h"
 #include "models/vpu_model.h"
 #include "sim/command.h"
@@ -131,20 +132,22 @@ static void add_compute(Explanation *explanation) {
 static void add_collective(Explanation *explanation, const LedgerOp *op) {
   StrBuf *buf = explanation->buf;
   const Pod *pod = &explanation->pipeline->config->pod;
-  double bw_Bps = pod->ici_ideal ? pod->ici_bw_Bps : pod->ici_bw_Bps * pod->ici_efficiency;
-  int64_t lat_ps = pod->ici_ideal ? 0 : pod->ici_lat_ps;
   buf_printf(buf, "%.*s over %.*s: %.*s\n", STR_ARG(op->collective), STR_ARG(op->axes),
              STR_ARG(op->algorithm));
   if (op->because.n > 0) buf_printf(buf, "because %.*s\n", STR_ARG(op->because));
   if (op->source.n > 0) buf_printf(buf, "asked for at %.*s\n", STR_ARG(op->source));
-  buf_printf(buf, "time = steps x latency + bytes over the fullest link / (bandwidth x efficiency)\n");
-  add_time(explanation, "latency", (int64_t)op->steps * lat_ps);
-  buf_printf(buf, "   %u step%s\n", op->steps, op->steps == 1 ? "" : "s");
-  add_time(explanation, "link", (int64_t)(op->link_bytes / bw_Bps * 1e12));
+  buf_printf(buf,
+             "time = start-up + hops x latency + bytes over the fullest link / (bandwidth x efficiency)\n");
+  add_time(explanation, "start-up", op->kernels * ici_startup_ps(pod));
+  buf_printf(buf, "   %u kernel%s\n", op->kernels, op->kernels == 1 ? "" : "s");
+  add_time(explanation, "latency", op->steps * ici_hop_ps(pod));
+  buf_printf(buf, "   %u hop%s, one after the other\n", op->steps, op->steps == 1 ? "" : "s");
+  add_time(explanation, "link", (int64_t)(op->link_bytes / ici_link_bw_Bps(pod) * 1e12));
   buf_printf(buf, "   %.0f bytes one way\n", op->link_bytes);
   add_time(explanation, "closed form", (int64_t)(op->ideal_seconds * 1e12));
   buf_add(buf, STR("   at link bandwidth alone\nconstants\n"));
-  static const char *const keys[] = {"ici.bandwidth", "ici.latency", "ici.efficiency", "ici.ideal"};
+  static const char *const keys[] = {"ici.startup", "ici.latency", "ici.bandwidth", "ici.efficiency",
+                                     "ici.ideal"};
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
 }
 

@@ -37,8 +37,9 @@ typedef struct {
 
   /* [ici] a link, one way */
   double ici_bw_Bps, ici_efficiency;
-  int64_t ici_lat_ps; /* a hop */
-  bool ici_ideal;     /* no hop latency, no protocol cost, efficiency 1 */
+  int64_t ici_lat_ps;     /* a hop */
+  int64_t ici_startup_ps; /* of a collective's kernel */
+  bool ici_ideal;         /* no start-up, no hop latency, efficiency 1 */
 
   /* [dcn] a chip, one way; [host] PCIe, a chip, one way */
   double dcn_bw_Bps;

@@ -4,7 +4,6 @@
 #include "sim/engine/collective_op.h"
 
 #include "sim/engine/collectives.h"
-#include "sim/engine/platform.h"
 #include "sim/ir/device_groups.h"
 
 #include <stdlib.h>
@@ -203,7 +202,7 @@ static double ideal_seconds(const Execution *execution, const CollectiveOp *op) 
     bool of_all = op->kind == COLLECTIVE_ALL_GATHER || op->kind == COLLECTIVE_REDUCE_SCATTER ||
                   op->kind == COLLECTIVE_ALL_TO_ALL;
     double bytes = (double)plan->elements * plan->element_bits / 8 * (of_all ? plan->group->members : 1);
-    if (op->kind != COLLECTIVE_PERMUTE || plan->steps > 0 || pod_hop_ps(execution->pod) == 0)
+    if (op->kind != COLLECTIVE_PERMUTE || plan->steps > 0 || ici_hop_ps(execution->pod) == 0)
       sum += collective_ideal_seconds(execution->pod, op->kind, plan->group->shape, bytes);
   }
   return sum;
@@ -219,6 +218,7 @@ static void enter_in_ledger(Execution *execution, CollectiveOp *op, uint32_t com
   for (uint32_t i = 0; i < op->runs.n; i++) {
     const CollectivePlan *plan = op->runs.at[i].groups[0].plan;
     if (plan == NULL) continue;
+    like.kernels++;
     like.steps += plan->steps;
     like.link_bytes += plan->link_bytes;
     op->seconds += plan->seconds;

@@ -1,14 +1,8 @@
 /* Plans: the choice, and what all of them share. */
 #include "sim/engine/plan_parts.h"
 
-#include "sim/engine/platform.h"
-
 static const uint32_t piece_counts[] = {1, 2, 3, 4, 6, 8}; /* of a part */
 static const double WORTH_IT = 0.995; /* a plan with more pieces must be faster by this factor */
-
-Cost pod_cost(const Pod *pod) {
-  return (Cost){.hop = (double)pod_hop_ps(pod) * 1e-12, .byte = 1 / pod_link_bw_Bps(pod)};
-}
 
 CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm algorithm) {
   CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
@@ -60,7 +54,7 @@ static const CollectivePlan *faster(const CollectivePlan *best, const Collective
   return best == NULL || other->seconds < WORTH_IT * best->seconds ? other : best;
 }
 
-static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *question, Cost cost) {
+static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *question, IciCost cost) {
   const CollectivePlan *best = NULL;
   if (question->kind == COLLECTIVE_ALL_TO_ALL) return plan_all_to_all(arena, question, cost);
   if (question->kind == COLLECTIVE_ALL_REDUCE) best = faster(best, plan_whole(arena, question, cost));
@@ -75,7 +69,7 @@ const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKi
   CollectivePlan question = {
       .kind = kind, .group = group, .elements = elements, .element_bits = element_bits};
   CollectivePlan *own = ARENA_NEW(arena, CollectivePlan);
-  *own = *best_plan(arena, &question, pod_cost(pod));
+  *own = *best_plan(arena, &question, ici_cost(pod));
   own->text = plan_text(arena, own);
   return own;
 }

@@ -39,7 +39,7 @@ Slice received_slice(const CollectivePlan *plan, uint32_t piece, uint32_t source
   return slice_part(phase_slice(plan, PLAN_SLOTS, piece, last), part, own->n);
 }
 
-const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *question, Cost cost) {
+const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *question, IciCost cost) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_DIRECT);
   uint32_t parts = plan->group->n_axes;
   for (uint32_t part = 0; part < parts; part++)
@@ -55,7 +55,7 @@ const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *questi
     plan->steps += group_axis_steps(axis) * axis.hops;
     plan->link_bytes = fmax(plan->link_bytes, pairs_link_bytes(axis, bytes / axis.length));
   }
-  plan->seconds = plan->steps * cost.hop + plan->link_bytes * cost.byte;
+  plan->seconds = ici_seconds(cost, plan->steps, plan->link_bytes);
   return plan;
 }
 
@@ -76,7 +76,7 @@ const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayo
                                    const uint32_t *target_of, const uint32_t *source_of, int64_t elements,
                                    uint32_t element_bits) {
   CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  Cost cost = pod_cost(pod);
+  IciCost cost = ici_cost(pod);
   *plan = (CollectivePlan){.kind = COLLECTIVE_PERMUTE,
                            .algorithm = ALGORITHM_DIRECT,
                            .group = group,
@@ -89,7 +89,7 @@ const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayo
                            .steps = longest_hops(pod, group, target_of),
                            .text = STR("routes in dimension order")};
   plan->link_bytes = plan->steps == 0 ? 0 : (double)elements * element_bits / 8;
-  plan->seconds = plan->steps * cost.hop + plan->link_bytes * cost.byte;
+  plan->seconds = ici_seconds(cost, plan->steps, plan->link_bytes);
   return plan;
 }
 
@@ -103,7 +103,7 @@ static uint32_t tree_depth(const GroupLayout *group) {
 enum { MOST_CHUNKS = 32 };
 
 /* Chunks that make latency on the way and waiting for the first chunk alike. */
-static uint32_t best_chunks(double stream_bytes, uint32_t depth, int64_t elements, Cost cost) {
+static uint32_t best_chunks(double stream_bytes, uint32_t depth, int64_t elements, IciCost cost) {
   double best = cost.hop == 0 ? MOST_CHUNKS : sqrt(depth * stream_bytes * cost.byte / cost.hop);
   if (best > MOST_CHUNKS) best = MOST_CHUNKS;
   if (best > (double)elements) best = (double)elements;
@@ -113,7 +113,7 @@ static uint32_t best_chunks(double stream_bytes, uint32_t depth, int64_t element
 const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLayout *group, uint32_t root,
                                      int64_t elements, uint32_t element_bits) {
   CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  Cost cost = pod_cost(pod);
+  IciCost cost = ici_cost(pod);
   uint32_t streams = 1, depth = tree_depth(group);
   for (uint32_t i = 0; i < group->n_axes; i++)
     if (group->axes[i].ring) streams = 2;
@@ -131,8 +131,7 @@ const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLa
   plan->ports = streams * plan->chunks;
   plan->done_semaphore = plan->ports + streams * RING_PORTS * group->n_axes;
   plan->n_semaphores = plan->done_semaphore + 1;
-  plan->seconds =
-      depth * cost.hop + plan->link_bytes * cost.byte * (depth + plan->chunks - 1.0) / plan->chunks;
+  plan->seconds = ici_seconds(cost, depth, plan->link_bytes * (depth + plan->chunks - 1.0) / plan->chunks);
   plan->text = plan_text(arena, plan);
   return plan;
 }

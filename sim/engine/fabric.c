@@ -3,6 +3,7 @@
  * that is cut through there. */
 #include "sim/engine/fabric.h"
 
+#include "models/ici_model.h"
 #include "sim/engine/platform.h"
 
 #include <math.h>
@@ -43,7 +44,7 @@ struct Fabric {
 
 Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag) {
   Fabric *own = ARENA_NEW(arena, Fabric);
-  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger, .hop_ps = pod_hop_ps(pod)};
+  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger, .hop_ps = ici_hop_ps(pod)};
   TRY(platform_start(arena, pod, &own->platform, diag));
   own->actors = actors_new(arena);
   own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);

@@ -2,6 +2,7 @@
  * may land before its chip has come to the collective, since the buffers are the execution's own. */
 #include "sim/engine/launch.h"
 
+#include "models/ici_model.h"
 #include "sim/engine/semaphore.h"
 
 #include <stdio.h>
@@ -128,7 +129,9 @@ unsigned char *launch_buffer(Launch *launch, uint32_t member, uint32_t buffer) {
 }
 
 void launch_run(Launch *launch, uint32_t member) {
+  int64_t startup_ps = ici_startup_ps(launch->machine->pod);
   launch->missing--;
+  if (startup_ps > 0) sleep_until_ps(date_ps() + startup_ps);
   launch->spec->body(&launch->kernels[member]);
 }
 

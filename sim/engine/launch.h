@@ -52,7 +52,7 @@ void launch_hide_values(Launch *launch);
 bool launch_has_values(const Launch *launch);
 /* Memory of a member's buffer, zero at first; NULL where there are no values. */
 unsigned char *launch_buffer(Launch *launch, uint32_t member, uint32_t buffer);
-/* Runs the kernel as one member, from its chip's actor, to its end. */
+/* Runs the kernel as one member, from its chip's actor, from its start-up to its end. */
 void launch_run(Launch *launch, uint32_t member);
 /* A member wants nothing more of it. With the last one, and the last DMA, the launch is gone; a semaphore
  * that is not at zero then tells of a wait that is missing, and fails the machine with STATUS_DEADLOCK. */

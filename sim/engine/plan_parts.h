@@ -3,13 +3,6 @@
 
 #include "sim/engine/collective_plan.h"
 
-/* What a hop and a byte over a link cost, in seconds (or one of them alone in its own unit). */
-typedef struct {
-  double hop, byte;
-} Cost;
-
-Cost pod_cost(const Pod *pod);
-
 /* A copy of the question (kind, group, elements), to be answered by an algorithm. */
 CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm algorithm);
 /* Adds elements [at, end) as a piece that takes the axes from axis `part` on; nothing where there are none.
@@ -19,8 +12,8 @@ void plan_add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t a
 Str plan_text(Arena *arena, const CollectivePlan *plan);
 
 /* Each part cut into so many pieces; `parts` is 1 or the number of axes. */
-CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, Cost cost, uint32_t parts,
+CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, IciCost cost, uint32_t parts,
                            uint32_t pieces);
 /* An all-reduce of values too small to be cut: latency once along each axis, instead of twice. */
-CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, Cost cost);
-const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *question, Cost cost);
+CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, IciCost cost);
+const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *question, IciCost cost);

@@ -4,6 +4,8 @@
  * make the shares of long and short routes equal; precision 1e-14 s keeps dates a picosecond apart. */
 #include "sim/engine/platform.h"
 
+#include "models/ici_model.h"
+
 #include <errno.h>
 #include <simgrid/engine.h>
 #include <stdio.h>
@@ -15,14 +17,6 @@
 #else
 #define CONTEXTS "--cfg=contexts/stack-size:256" /* KiB */
 #endif
-
-double pod_link_bw_Bps(const Pod *pod) {
-  return pod->ici_ideal ? pod->ici_bw_Bps : pod->ici_bw_Bps * pod->ici_efficiency;
-}
-
-int64_t pod_hop_ps(const Pod *pod) {
-  return pod->ici_ideal ? 0 : pod->ici_lat_ps;
-}
 
 static void start_simgrid(void) {
   char *arguments[] = {"podsim",
@@ -63,7 +57,7 @@ static Str zone_xml(Arena *arena, const Pod *pod) {
                     "suffix=\"\" speed=\"1Gf\" "
                     "bw=\"%.17gBps\" lat=\"0us\" topology=\"TORUS\" topo_parameters=\"%.*s\" "
                     "sharing_policy=\"SPLITDUPLEX\"/></platform>",
-                    (long)(hosts - 1), pod_link_bw_Bps(pod), STR_ARG(buf_str(&lengths)));
+                    (long)(hosts - 1), ici_link_bw_Bps(pod), STR_ARG(buf_str(&lengths)));
 }
 
 static Status load_xml(Str xml, Diag *diag) {

@@ -12,7 +12,3 @@ typedef struct {
 
 /* Starts SimGrid and loads the pod. Once a process: a second call is an error. */
 Status platform_start(Arena *arena, const Pod *pod, Platform *platform, Diag *diag);
-/* Bytes a second of a link, one way, as the platform has it. */
-double pod_link_bw_Bps(const Pod *pod);
-/* Latency of a hop. */
-int64_t pod_hop_ps(const Pod *pod);

@@ -13,7 +13,7 @@ static double axis_link_bytes(GroupAxis axis, double bytes) {
   return axis.load * bytes / axis.length * (axis.ring ? blocks / 2 : blocks);
 }
 
-static double axis_time(GroupAxis axis, double bytes, Cost cost) {
+static double axis_time(GroupAxis axis, double bytes, IciCost cost) {
   return group_axis_steps(axis) * axis.hops * cost.hop + axis_link_bytes(axis, bytes) * cost.byte;
 }
 
@@ -33,7 +33,7 @@ static GroupAxis item_axis(const CollectivePlan *plan, const PlanItem *item) {
   return plan->group->axes[plan->pieces.at[item->piece].order[item->phase]];
 }
 
-static double item_time(const CollectivePlan *plan, const PlanItem *item, Cost cost) {
+static double item_time(const CollectivePlan *plan, const PlanItem *item, IciCost cost) {
   double bytes = phase_bytes(plan, &plan->pieces.at[item->piece], item->phase);
   return axis_time(item_axis(plan, item), bytes, cost);
 }
@@ -149,7 +149,7 @@ static uint32_t next_piece(const CollectivePlan *plan, const Progress *progress,
 }
 
 /* Lists the items of a reduce-scatter, each axis' in the order in which it comes to them. */
-static void list_scatter_items(Arena *arena, CollectivePlan *plan, Cost cost) {
+static void list_scatter_items(Arena *arena, CollectivePlan *plan, IciCost cost) {
   Progress *progress = ARENA_ARRAY(arena, Progress, plan->pieces.n);
   double axis_free[POD_AXES] = {0};
   for (uint32_t i; (i = next_piece(plan, progress, axis_free)) != NO_MEMBER;) {
@@ -180,7 +180,7 @@ static void mirror_items(Arena *arena, CollectivePlan *plan, bool keep) {
 
 /* The time of the whole plan: axes side by side, each item after the one before it on its axis and in its
  * piece. */
-static double play(Arena *arena, const CollectivePlan *plan, Cost cost) {
+static double play(Arena *arena, const CollectivePlan *plan, IciCost cost) {
   double axis_free[POD_AXES] = {0}, end = 0;
   double *piece_free = ARENA_ARRAY(arena, double, plan->pieces.n);
   uint32_t at[POD_AXES] = {0}, *stage = ARENA_ARRAY(arena, uint32_t, plan->pieces.n);
@@ -240,7 +240,7 @@ static void place_items(CollectivePlan *plan) {
   place_ports(plan);
 }
 
-CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, Cost cost, uint32_t parts,
+CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, IciCost cost, uint32_t parts,
                            uint32_t pieces) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_RINGS);
   bool both = plan->kind == COLLECTIVE_ALL_REDUCE;
@@ -250,14 +250,15 @@ CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, Cost co
   plan->stages = plan->group->n_axes * (both ? 2 : 1);
   plan->buffers[PLAN_WORK] = plan->elements * (both ? 1 : plan->group->members);
   place_items(plan);
-  plan->seconds = play(arena, plan, cost);
-  plan->steps = (uint32_t)llround(play(arena, plan, (Cost){.hop = 1}));
-  plan->link_bytes = play(arena, plan, (Cost){.byte = 1});
+  plan->seconds = cost.startup + play(arena, plan, cost);
+  plan->steps = (uint32_t)llround(play(arena, plan, (IciCost){.hop = 1}));
+  plan->link_bytes = play(arena, plan, (IciCost){.byte = 1});
   return plan;
 }
 
-CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, Cost cost) {
+CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, IciCost cost) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_WHOLE);
+  plan->seconds = cost.startup;
   plan->buffers[PLAN_WORK] = plan->elements;
   for (uint32_t i = 0; i < plan->group->n_axes; i++) {
     GroupAxis axis = plan->group->axes[i];

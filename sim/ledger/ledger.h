@@ -56,6 +56,7 @@ typedef struct {
   bool product;          /* of compute: a kernel with a matrix product or a convolution */
   int64_t bytes_payload; /* of a collective, a chip, one execution */
   double ideal_seconds;  /* of one execution */
+  uint32_t kernels;      /* one after the other, of one execution */
   uint32_t steps;        /* hop latencies on its longest way, of one execution */
   double link_bytes;     /* over its fullest link, one way, of one execution */
 } LedgerOp;

@@ -8,6 +8,8 @@
  * collective of a kind is in flight at once, and a loop that holds collectives has the links to itself. Where
  * the peak of memory gets too high, less time is hidden. All chips run the one order, so they agree. */
 #include "sim/schedule/overlap.h"
+
+#include "models/ici_model.h"
 #include "sim/schedule/liveness.h"
 
 /* The kinds, and how often their value passes a link on its way: an upper bound. */
@@ -148,15 +150,14 @@ static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
 
 /* How long a collective is expected to be in flight. */
 static double collective_ps(const List *list, const Instr *instr, uint32_t kind) {
-  const Pod *pod = list->overlap->pod;
   int64_t most = shape_bytes(instr->shape);
   for (uint32_t i = 0; i < instr->operands.n; i++) {
     const Instr *operand = comp_instr(list->overlap->schedule->module, list->comp, instr->operands.at[i]);
     int64_t bytes = shape_bytes(operand->shape);
     most = bytes > most ? bytes : most;
   }
-  double lat_ps = pod->ici_ideal ? 0 : (double)pod->ici_lat_ps;
-  return list->overlap->part * (kinds[kind].passes * (double)most / pod->ici_bw_Bps * 1e12 + lat_ps);
+  double seconds = ici_seconds(ici_cost(list->overlap->pod), 1, kinds[kind].passes * (double)most);
+  return list->overlap->part * seconds * 1e12;
 }
 
 /* ---- nodes ---- */

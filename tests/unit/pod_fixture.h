@@ -8,7 +8,7 @@
 #include <criterion/criterion.h>
 
 /* Links that take exactly hops x latency + bytes / bandwidth, and kernels that start at once. */
-#define EXACT_LINKS "ici.efficiency=100%"
+#define EXACT_LINKS "ici.efficiency=100%", "ici.startup=0us"
 
 enum { FIXTURE_SETS = 32 };
 
