@@ -2,6 +2,7 @@
 #include "sim/config/units.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -114,22 +115,28 @@ bool unit_parse(Str text, Unit unit, double *value) {
   return unit == UNIT_PS && number == 0 && suffix.n == 0 && (*value = 0, true);
 }
 
-/* Of `text` and `best` the shorter, where `text` reads back to `value`. */
-static Str shorter(Str text, Str best, double value, Unit unit) {
-  double back;
-  bool exact = unit_parse(text, unit, &back) && back == value;
-  return exact && (best.n == 0 || text.n < best.n) ? text : best;
+/* `value` in a unit's suffix, as short as reads back to it; empty where no digits do. Once there is no
+ * exponent, more digits change nothing. */
+static Str scaled_text(Arena *arena, double value, Unit unit, double scale, const char *suffix) {
+  char best[64] = "";
+  for (int digits = 1; digits <= 17; digits++) {
+    char text[64];
+    double back;
+    size_t n = (size_t)snprintf(text, sizeof text, "%.*g%s", digits, value / scale, suffix);
+    if (!unit_parse((Str){text, n}, unit, &back) || back != value) continue;
+    if (*best == 0 || n < strlen(best)) memcpy(best, text, n + 1);
+    if (strchr(text, 'e') == NULL) break;
+  }
+  return str_copy(arena, str_of(best));
 }
 
 Str unit_text(Arena *arena, double value, Unit unit) {
   if (unit == UNIT_FLAG) return value != 0 ? STR("true") : STR("false");
-  Str best = {NULL, 0};
+  Str best = STR("");
   for (size_t i = 0; i < SUFFIXES; i++) {
     if (suffixes[i].unit != unit || !suffixes[i].written) continue;
-    for (int digits = 1; digits <= 17; digits++) {
-      Str text = str_printf(arena, "%.*g%s", digits, value / suffixes[i].scale, suffixes[i].suffix);
-      best = shorter(text, best, value, unit);
-    }
+    Str text = scaled_text(arena, value, unit, suffixes[i].scale, suffixes[i].suffix);
+    if (text.n != 0 && (best.n == 0 || text.n < best.n)) best = text;
   }
   return best.n != 0 ? best : str_printf(arena, "%.17g", value);
 }

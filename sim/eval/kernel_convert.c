@@ -104,6 +104,15 @@ VECTORISED static void bf16_narrow(int64_t n, const uint32_t *from, uint16_t *to
   }
 }
 
+#if defined __clang__ && __clang_major__ < 15 /* which has no _Float16 on x86-64 */
+static void f16_widen(int64_t n, const uint16_t *from, float *to) {
+  EACH(i, n) to[i] = fp_to_float(DTYPE_F16, from[i]);
+}
+
+static void f16_narrow(int64_t n, const float *from, uint16_t *to) {
+  EACH(i, n) to[i] = (uint16_t)fp_from_float(DTYPE_F16, from[i]);
+}
+#else
 VECTORISED static void f16_widen(int64_t n, const _Float16 *from, float *to) {
   EACH(i, n) to[i] = (float)from[i];
 }
@@ -111,6 +120,7 @@ VECTORISED static void f16_widen(int64_t n, const _Float16 *from, float *to) {
 VECTORISED static void f16_narrow(int64_t n, const float *from, _Float16 *to) {
   EACH(i, n) to[i] = (_Float16)from[i];
 }
+#endif
 
 /* By a table where there are more values than there can be different ones. */
 static void byte_float_widen(DType dtype, int64_t n, const uint8_t *from, float *to) {
