@@ -11,12 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+/* Into `room` zero bytes, as far as it goes. */
+static void copy_text(char *into, size_t room, Str text) {
+  if (text.n > 0) memcpy(into, text.at, text.n < room - 1 ? text.n : room - 1);
+}
+
 static void describe_failure(const Diag *diag, Outcome *outcome) {
   Str error = diag_error_text(diag);
   error = str_sub(error, 0, str_find(error, '\n'));
   if (str_starts(error, "podsim: error: ")) error = str_sub(error, sizeof "podsim: error: " - 1, error.n);
-  size_t n = error.n < OUTCOME_REASON_BYTES - 1 ? error.n : OUTCOME_REASON_BYTES - 1;
-  if (n > 0) memcpy(outcome->reason, error.at, n);
+  copy_text(outcome->reason, OUTCOME_REASON_BYTES, error);
 }
 
 static Status simulate(Pipeline *pipeline, Diag *diag) {
@@ -38,6 +42,7 @@ static void describe_run(const Pipeline *pipeline, Outcome *outcome) {
   outcome->hbm_peak_bytes = pipeline->schedule->hbm_peak_bytes;
   outcome->hbm_limit_bytes = pod->hbm_usable_bytes;
   outcome->fits = outcome->hbm_peak_bytes <= outcome->hbm_limit_bytes;
+  copy_text(outcome->layout, OUTCOME_LAYOUT_BYTES, pipeline->layout.text);
   outcome->timeline = ledger_hash(pipeline->ledger);
 }
 

@@ -6,7 +6,7 @@
 
 #include <sys/types.h>
 
-enum { OUTCOME_REASON_BYTES = 240 };
+enum { OUTCOME_REASON_BYTES = 240, OUTCOME_LAYOUT_BYTES = 120 };
 
 /* What its process sends back. */
 typedef struct {
@@ -15,6 +15,7 @@ typedef struct {
   double mfu;
   bool fits;
   uint64_t timeline;                 /* a hash of every event */
+  char layout[OUTCOME_LAYOUT_BYTES]; /* how the mesh lay on the torus */
   char reason[OUTCOME_REASON_BYTES]; /* of a failure, one line */
 } Outcome;
 

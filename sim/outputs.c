@@ -20,21 +20,6 @@ Str pod_text(Arena *arena, const Pod *pod) {
   return buf_str(&buf);
 }
 
-/* How the mesh lies on the torus: axis by axis where the sizes are the pod's, else in the order of the
- * devices. */
-static Str layout_text(Arena *arena, const Mesh *mesh, const Pod *pod) {
-  if (mesh == NULL) return STR("");
-  bool alike = mesh->n_axes == pod->n_axes && mesh->device_ids == NULL;
-  for (uint32_t axis = 0; alike && axis < mesh->n_axes; axis++)
-    alike = mesh->axes[axis].size == pod->shape[axis];
-  if (!alike) return STR("device d is chip d, row-major");
-  StrBuf buf = {.arena = arena};
-  for (uint32_t axis = 0; axis < mesh->n_axes; axis++) {
-    buf_printf(&buf, "%s%.*s along %c", axis == 0 ? "" : ", ", STR_ARG(mesh->axes[axis].name), "xyz"[axis]);
-  }
-  return buf_str(&buf);
-}
-
 static void describe_mesh(Arena *arena, const Mesh *mesh, RunInfo *info) {
   if (mesh == NULL) return;
   Str *names = ARENA_ARRAY(arena, Str, mesh->n_axes);
@@ -74,7 +59,7 @@ void outputs_describe(Pipeline *pipeline) {
   RunInfo *info = &pipeline->info;
   info->program = pipeline->module->name;
   info->pod = pod_text(arena, pod);
-  info->layout = layout_text(arena, partitioned->mesh, pod);
+  info->layout = pipeline->layout.text;
   info->numbers = pipeline->numbers ? STR("on") : STR("off");
   info->n_devices = pod->n_chips;
   info->seed = pipeline->options->seed;

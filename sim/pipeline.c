@@ -60,7 +60,8 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
     TRY(module_propagate(pipeline->flat, &settings, &pipeline->shardings, diag));
     TRY(module_partition(pipeline->flat, pipeline->shardings, &pipeline->partitioned, diag));
   }
-  return mesh_fits_pod(pipeline->partitioned, pod, diag);
+  TRY(mesh_fits_pod(pipeline->partitioned, pod, diag));
+  return mesh_layout(pipeline->arena, pod, pipeline->partitioned->mesh, &pipeline->layout, diag);
 }
 
 Status pipeline_schedule(Pipeline *pipeline, Diag *diag) {

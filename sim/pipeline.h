@@ -7,6 +7,7 @@
 #include "sim/engine/run.h"
 #include "sim/eval/tensor.h"
 #include "sim/ledger/ledger.h"
+#include "sim/mesh_layout.h"
 #include "sim/options.h"
 #include "sim/partition/partition.h"
 #include "sim/schedule/schedule.h"
@@ -21,6 +22,7 @@ typedef struct {
   Module *flat;             /* calls put in place; NULL for a program that came partitioned */
   Shardings *shardings;     /* of every value; NULL for a program that came partitioned */
   Partitioned *partitioned; /* one device's program */
+  MeshLayout layout;        /* which chip each device is */
   Schedule *schedule;
   bool numbers;     /* whether values are computed */
   Tensor **inputs;  /* the entry's parameters, whole; NULL where numbers are off */

@@ -81,7 +81,8 @@ Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag) {
   const Options *options = pipeline->options;
   *run = (RunOptions){.jitter = options->has_jitter,
                       .jitter_seed = (uint64_t)options->jitter,
-                      .workers = (uint32_t)options->jobs};
+                      .workers = (uint32_t)options->jobs,
+                      .chip_of = pipeline->layout.chip_of};
   TRY(named_numbers(pipeline, "trip", OP_WHILE, &options->trips, &run->trips, diag));
   TRY(named_numbers(pipeline, "branch", OP_CONDITIONAL, &options->branches, &run->branches, diag));
   run->n_trips = options->trips.n;
@@ -135,10 +136,6 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
 }
 
 Status mesh_fits_pod(const Partitioned *partitioned, const Pod *pod, Diag *diag) {
-  if (!str_is(pod->mesh_layout, "auto")) {
-    return diag_fail(diag, STATUS_INVALID, NOWHERE, "leave it at auto: device d is chip d",
-                     "mesh.layout = %.*s is not supported yet", STR_ARG(pod->mesh_layout));
-  }
   uint32_t devices = partitioned->mesh == NULL ? 1 : partitioned->mesh->n_devices;
   if (devices == pod->n_chips) return STATUS_OK;
   return diag_fail(diag, STATUS_INVALID, NOWHERE, "use a config of as many chips, or another --mesh",

@@ -14,8 +14,7 @@ Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag);
 /* Sets pipeline->numbers from --numbers; auto computes values up to run.numbers_limit and says so where it
  * does not. */
 Status decide_numbers(Pipeline *pipeline, Diag *diag);
-/* STATUS_INVALID where the program's mesh has another number of devices than the pod has chips, or is to lie
- * on it as podsim cannot yet. */
+/* STATUS_INVALID where the program's mesh has another number of devices than the pod has chips. */
 Status mesh_fits_pod(const Partitioned *partitioned, const Pod *pod, Diag *diag);
 /* STATUS_NO_FIT with what fills a chip's HBM. */
 Status program_fits_hbm(const Pipeline *pipeline, Diag *diag);

@@ -1,7 +1,9 @@
 /* `podsim sweep`: the program on every factoring of the pod's chips over its mesh axes. Each point is a
- * process of its own (forked_run.h). The table is ranked by step time; --csv writes it too. */
+ * process of its own (forked_run.h). The table is ranked by step time; --csv writes it too. With --layouts
+ * each mesh comes in all layouts that matter. */
 #include "sim/command.h"
 #include "sim/forked_run.h"
+#include "sim/layout_choices.h"
 #include "sim/pipeline.h"
 #include "traces/csv.h"
 #include "traces/human.h"
@@ -13,7 +15,8 @@
 enum { POINTS_MOST = 4096 };
 
 typedef struct {
-  Str mesh; /* data=4,model=2 */
+  Str mesh;   /* data=4,model=2 */
+  Str layout; /* of mesh.layout; empty: as the config has it */
   ForkedRun run;
   Outcome outcome;
 } Point;
@@ -35,20 +38,53 @@ static void add_factorings(Arena *arena, const Mesh *axes, uint32_t axis, int64_
   }
 }
 
-static Status start_point(const Options *options, Point *point, Diag *diag) {
+static Status add_layouts(Arena *arena, const Pod *pod, Points *points, Diag *diag) {
+  for (uint32_t i = 0, n = points->n; i < n; i++) {
+    const Mesh *mesh;
+    Str text = points->at[i].mesh;
+    TRY(mesh_parse(arena, text, &mesh, diag));
+    Layouts choices = layout_choices(arena, pod, mesh);
+    for (uint32_t k = 0; k < choices.n && points->n < POINTS_MOST; k++)
+      VEC_PUSH(arena, points, (Point){.mesh = text, .layout = choices.at[k]});
+  }
+  return STATUS_OK;
+}
+
+/* Of a mesh's layouts those that take as long as another say nothing new. Ranked points are given. */
+static void drop_alike(Points *points) {
+  uint32_t kept = 0;
+  for (uint32_t i = 0; i < points->n; i++) {
+    bool alike = false;
+    for (uint32_t k = 0; k < kept && !alike; k++)
+      alike = str_eq(points->at[k].mesh, points->at[i].mesh) &&
+              points->at[k].outcome.time_ps == points->at[i].outcome.time_ps;
+    if (!alike) points->at[kept++] = points->at[i];
+  }
+  points->n = kept;
+}
+
+static void set_layout(Arena *arena, Options *options, Str layout) {
+  const char **sets = ARENA_ARRAY(arena, const char *, options->sets.n + 1);
+  for (uint32_t i = 0; i < options->sets.n; i++) sets[i] = options->sets.at[i];
+  sets[options->sets.n] = str_printf(arena, "mesh.layout=%.*s", STR_ARG(layout)).at;
+  options->sets = (TextList){sets, options->sets.n + 1};
+}
+
+static Status start_point(Arena *arena, const Options *options, Point *point, Diag *diag) {
   Options own = *options;
   own.mesh = point->mesh.at;
+  if (point->layout.n > 0) set_layout(arena, &own, point->layout);
   return forked_run_start(&own, &point->run, diag);
 }
 
 /* Keeps `jobs` processes at work, in order. */
-static Status run_points(const Options *options, Points *points, Diag *diag) {
+static Status run_points(Arena *arena, const Options *options, Points *points, Diag *diag) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint32_t jobs = options->jobs > 0 ? (uint32_t)options->jobs : processors > 0 ? (uint32_t)processors : 1;
   uint32_t started = 0;
   for (uint32_t done = 0; done < points->n; done++) {
     for (; started < points->n && started < done + jobs; started++)
-      TRY(start_point(options, &points->at[started], diag));
+      TRY(start_point(arena, options, &points->at[started], diag));
     points->at[done].outcome = forked_run_finish(&points->at[done].run);
   }
   return STATUS_OK;
@@ -59,7 +95,8 @@ static int faster_first(const void *a, const void *b) {
   if (p->outcome.status != q->outcome.status) return p->outcome.status < q->outcome.status ? -1 : 1;
   if (p->outcome.fits != q->outcome.fits) return p->outcome.fits ? -1 : 1;
   if (p->outcome.time_ps != q->outcome.time_ps) return p->outcome.time_ps < q->outcome.time_ps ? -1 : 1;
-  return str_cmp(p->mesh, q->mesh);
+  int order = str_cmp(p->mesh, q->mesh);
+  return order != 0 ? order : str_cmp(p->layout, q->layout);
 }
 
 static const char *const columns[] = {"mesh",
@@ -70,6 +107,7 @@ static const char *const columns[] = {"mesh",
                                       "mfu",
                                       "hbm_peak_bytes",
                                       "fits",
+                                      "layout",
                                       "error"};
 enum { COLUMNS = sizeof columns / sizeof columns[0] };
 
@@ -85,6 +123,7 @@ static void csv_row(Arena *arena, const Point *point, Str *row) {
   row[5] = str_printf(arena, "%.6f", outcome->mfu);
   row[6] = str_printf(arena, "%lld", (long long)outcome->hbm_peak_bytes);
   row[7] = outcome->fits ? STR("yes") : STR("no");
+  row[8] = str_copy(arena, str_of(outcome->layout));
 }
 
 static Status write_csv(Arena *arena, const Points *points, const char *path, Diag *diag) {
@@ -119,14 +158,14 @@ static void table_line(StrBuf *buf, const Point *point, int64_t best_ps) {
   start = buf->n;
   human_bytes(buf, outcome->hbm_peak_bytes);
   pad_to(buf, start, 10);
-  buf_printf(buf, "  %-4s  %.2fx\n", outcome->fits ? "yes" : "no",
-             best_ps == 0 ? 1 : (double)outcome->time_ps / (double)best_ps);
+  buf_printf(buf, "  %-4s  %6.2fx  %s\n", outcome->fits ? "yes" : "no",
+             best_ps == 0 ? 1 : (double)outcome->time_ps / (double)best_ps, outcome->layout);
 }
 
 static void print_table(Arena *arena, const Points *points) {
   StrBuf buf = {.arena = arena};
-  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %s\n", "mesh", "step time", "compute",
-             "exposed comm", "MFU", "HBM peak", "fits", "to best");
+  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %7s  %s\n", "mesh", "step time", "compute",
+             "exposed comm", "MFU", "HBM peak", "fits", "to best", "layout");
   for (uint32_t i = 0; i < points->n; i++) table_line(&buf, &points->at[i], points->at[0].outcome.time_ps);
   fwrite(buf.at, 1, buf.n, stdout);
 }
@@ -148,8 +187,10 @@ static Status sweep(Pipeline *pipeline, Diag *diag) {
   }
   Points points = {0};
   add_factorings(pipeline->arena, axes, 0, pipeline->config->pod.n_chips, STR(""), &points);
-  TRY(run_points(options, &points, diag));
+  if (options->layouts) TRY(add_layouts(pipeline->arena, &pipeline->config->pod, &points, diag));
+  TRY(run_points(pipeline->arena, options, &points, diag));
   qsort(points.at, points.n, sizeof *points.at, faster_first);
+  if (options->layouts) drop_alike(&points);
   print_table(pipeline->arena, &points);
   if (options->csv_path != NULL) TRY(write_csv(pipeline->arena, &points, options->csv_path, diag));
   if (points.at[0].outcome.status == STATUS_OK) return STATUS_OK;

@@ -34,16 +34,16 @@ static void release(void *self, Value *value) {
   tensor_release(value);
 }
 
-static Value *parameter(void *self, uint32_t chip, uint32_t number) {
+static Value *parameter(void *self, uint32_t device, uint32_t number) {
   const Values *values = self;
-  return tensor_retain(values->params[(size_t)number * values->chips + chip]);
+  return tensor_retain(values->params[(size_t)number * values->chips + device]);
 }
 
-static EvalContext context_of(const Values *values, uint32_t chip, uint32_t comp, Diag *diag) {
+static EvalContext context_of(const Values *values, uint32_t device, uint32_t comp, Diag *diag) {
   return (EvalContext){.module = values->partitioned->module,
                        .comp = comp,
-                       .partition = chip % values->partitions,
-                       .replica = chip / values->partitions,
+                       .partition = device % values->partitions,
+                       .replica = device / values->partitions,
                        .excess_precision = values->excess_precision,
                        .known_limit = values->numbers ? 0 : KNOWN_ELEMENTS,
                        .diag = diag};
@@ -59,11 +59,11 @@ static Status finish(Values *values, Diag *own, Status status) {
   return status;
 }
 
-static Status evaluate(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
+static Status evaluate(void *self, uint32_t device, uint32_t comp, const Instr *instr, Value *const *operands,
                        const bool *given_up, Value **result) {
   Values *values = self;
   Diag *own = diag_new();
-  EvalContext context = context_of(values, chip, comp, own);
+  EvalContext context = context_of(values, device, comp, own);
   context.given_up = given_up;
   Tensor *const *tensors = (Tensor *const *)operands;
   Tensor *made = NULL;

@@ -53,7 +53,7 @@ typedef struct {
   int64_t numbers_limit; /* floating-point operations, of all chips, above which --numbers auto computes no
                             values */
 
-  Str mesh_layout; /* [mesh] layout: `auto` or e.g. `data:x,model:y` */
+  Str mesh_layout; /* [mesh] layout, as sim/mesh_layout.h reads it */
 } Pod;
 
 /* One key as it took effect, for `podsim config`. */

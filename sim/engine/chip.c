@@ -130,7 +130,7 @@ static Value **entry_arguments(const Chip *chip) {
   uint32_t n = module_entry(execution->module)->params.n;
   Value **arguments = ARENA_ARRAY(execution->arena, Value *, n + 1);
   for (uint32_t i = 0; values != NULL && i < n; i++)
-    arguments[i] = values->parameter(values->self, chip->number, i);
+    arguments[i] = values->parameter(values->self, execution->device_of[chip->number], i);
   return arguments;
 }
 

@@ -64,6 +64,8 @@ static Status find_groups(Execution *execution, CollectiveOp *own) {
   } else {
     TRY(collective_groups(arena, execution->module, own->instr, devices, &own->groups, execution->diag));
   }
+  for (uint32_t i = 0; i < own->groups.start[own->groups.n]; i++)
+    own->groups.ids[i] = execution->chip_of[own->groups.ids[i]];
   own->group_of = ARENA_ARRAY(arena, uint32_t, devices);
   own->member_of = ARENA_ARRAY(arena, uint32_t, devices);
   for (uint32_t i = 0; i < devices; i++) own->group_of[i] = NO_ID;

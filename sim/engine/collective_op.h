@@ -31,7 +31,7 @@ struct CollectiveOp {
   uint32_t comp;
   const Instr *instr; /* with the attributes */
   CollectiveKind kind;
-  GroupList groups;
+  GroupList groups;               /* of chips */
   uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
   uint64_t *counts;               /* executions by chip */
   const Shape *const *results;

@@ -24,8 +24,9 @@ typedef struct {
   Machine *machine;
   Pool *pool;
   uint32_t devices;
-  InstrInfo **infos;            /* by computation and instruction */
-  Vec(const Instr *) op_instrs; /* by op of the ledger, from the first of this run */
+  uint32_t *chip_of, *device_of; /* by device; by chip */
+  InstrInfo **infos;             /* by computation and instruction */
+  Vec(const Instr *) op_instrs;  /* by op of the ledger, from the first of this run */
   uint32_t first_op;
   bool *ended;   /* by chip */
   Status status; /* the first failure: all chips stop where they are */

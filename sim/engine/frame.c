@@ -112,8 +112,8 @@ static Status evaluate(Frame *frame, uint32_t at, Value **operands) {
     chip->failed = instr;
     return STATUS_INVALID;
   }
-  TRY(values->evaluate(values->self, chip->number, frame->comp, instr, operands, given_up,
-                       &frame->values[at]));
+  TRY(values->evaluate(values->self, chip->execution->device_of[chip->number], frame->comp, instr, operands,
+                       given_up, &frame->values[at]));
   for (uint32_t i = 0; given_up != NULL && i < instr->operands.n; i++)
     if (given_up[i]) drop(frame, instr->operands.at[i]);
   return STATUS_OK;

@@ -94,6 +94,18 @@ static Status run_chips(Execution *execution, Chip **chips) {
   return ended ? STATUS_OK : deadlock_report(execution);
 }
 
+/* Where each device runs. */
+static void place_devices(Execution *execution) {
+  uint32_t n = execution->devices;
+  execution->chip_of = ARENA_ARRAY(execution->arena, uint32_t, n);
+  execution->device_of = ARENA_ARRAY(execution->arena, uint32_t, n);
+  for (uint32_t device = 0; device < n; device++) {
+    uint32_t chip = execution->options->chip_of == NULL ? device : execution->options->chip_of[device];
+    execution->chip_of[device] = chip;
+    execution->device_of[chip] = device;
+  }
+}
+
 /* Of a run that failed, what some chips have come to is dropped. */
 static void fill_result(const Execution *execution, Chip *const *chips, bool ended, RunResult *result) {
   Arena *arena = execution->ledger->arena;
@@ -102,7 +114,7 @@ static void fill_result(const Execution *execution, Chip *const *chips, bool end
   for (uint32_t i = 0; i < execution->devices; i++) {
     result->chip_end_ps[i] = chips[i]->end_ps;
     if (ended)
-      result->outputs[i] = chips[i]->root;
+      result->outputs[execution->device_of[i]] = chips[i]->root;
     else if (chips[i]->root != NULL)
       values_of(execution)->release(values_of(execution)->self, chips[i]->root);
     if (chips[i]->end_ps > result->end_ps) result->end_ps = chips[i]->end_ps;
@@ -117,6 +129,7 @@ static uint32_t workers_of(const Execution *execution) {
 
 static Status run_in(Execution *execution, RunResult *result) {
   TRY(check_devices(execution));
+  place_devices(execution);
   execution->ended = ARENA_ARRAY(execution->arena, bool, execution->devices);
   TRY(machine_new(execution->arena, execution->pod, execution->options, execution->ledger,
                   &execution->machine, execution->diag));

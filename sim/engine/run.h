@@ -18,12 +18,12 @@ typedef struct {
   void *self;
   Value *(*retain)(void *self, Value *value);
   void (*release)(void *self, Value *value);
-  /* Entry parameter `number` of a chip's device; gives a reference. */
-  Value *(*parameter)(void *self, uint32_t chip, uint32_t number);
+  /* Entry parameter `number` of a device; gives a reference. */
+  Value *(*parameter)(void *self, uint32_t device, uint32_t number);
   /* Any op but control flow, collectives and parameters; gives a reference. Borrows the operands. given_up
    * (NULL: none): operands whose reference the caller drops right after; the op may write its result into one
    * that nobody else holds. */
-  Status (*evaluate)(void *self, uint32_t chip, uint32_t comp, const Instr *instr, Value *const *operands,
+  Status (*evaluate)(void *self, uint32_t device, uint32_t comp, const Instr *instr, Value *const *operands,
                      const bool *given_up, Value **result);
   /* The value (given) with the very element types of the shape; one that has them may be the same. */
   Value *(*settled)(void *self, Value *value, const Shape *shape);
@@ -50,15 +50,16 @@ typedef struct {
   bool jitter;
   uint64_t jitter_seed;
   int64_t break_wait, break_dma; /* the Nth is skipped, from 1; 0 none */
+  const uint32_t *chip_of;       /* by device, a permutation; NULL: device d is chip d */
   uint32_t workers;              /* threads for values; 0: as many as processors */
 } RunOptions;
 
 typedef struct {
   int64_t end_ps;
   int64_t *chip_end_ps;
-  Value **outputs; /* a chip each, given */
+  Value **outputs; /* a device each, given */
 } RunResult;
 
-/* Device d runs on chip d. The ledger gets every event. STATUS_DEADLOCK says who waits for what. */
+/* The ledger gets every event. STATUS_DEADLOCK says who waits for what. */
 Status schedule_run(const Pod *pod, const Schedule *schedule, const RunOptions *options, Ledger *ledger,
                     RunResult *result, Diag *diag);

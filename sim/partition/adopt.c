@@ -95,7 +95,7 @@ static Status find_mesh(Adopt *adopt) {
   if (adopt->mesh == NULL) {
     TRY(meshes_of_module(adopt->arena, adopt->module, &meshes, &n, adopt->diag));
     MeshAxis axis = {STR("devices"), devices};
-    adopt->mesh = n != 0 ? meshes[0] : mesh_new(adopt->arena, STR("mesh"), &axis, 1, NULL);
+    adopt->mesh = n != 0 ? meshes[0] : mesh_inferred(adopt->arena, &axis, 1);
   }
   RETURN_IF(adopt->mesh->n_devices != devices,
             diag_fail(adopt->diag, STATUS_INVALID, NOWHERE, "give its mesh with --mesh",

@@ -91,7 +91,7 @@ static const Mesh *mesh_of_tiles(Graph *graph) {
     axes[a] = (MeshAxis){str_printf(graph->arena, "axis_%u", a), left / tiles.cuts.at[a]};
     left = tiles.cuts.at[a];
   }
-  return mesh_new(graph->arena, STR("mesh"), axes, tiles.cuts.n, NULL);
+  return mesh_inferred(graph->arena, axes, tiles.cuts.n);
 }
 
 /* A program that says nothing of devices runs on each of them alike. */
@@ -100,7 +100,7 @@ static const Mesh *mesh_of_pod(Graph *graph, uint32_t n_devices) {
               : n_devices == 0                  ? 1
                                                 : n_devices;
   MeshAxis axis = {STR("devices"), n};
-  return mesh_new(graph->arena, STR("mesh"), &axis, 1, NULL);
+  return mesh_inferred(graph->arena, &axis, 1);
 }
 
 Status graph_choose_mesh(Graph *graph, const ShardOptions *options) {

@@ -33,6 +33,12 @@ const Mesh *mesh_new(Arena *arena, Str name, const MeshAxis *axes, uint32_t n_ax
   return mesh;
 }
 
+const Mesh *mesh_inferred(Arena *arena, const MeshAxis *axes, uint32_t n_axes) {
+  Mesh *mesh = arena_copy(arena, mesh_new(arena, STR("mesh"), axes, n_axes, NULL), sizeof *mesh);
+  mesh->is_inferred = true;
+  return mesh;
+}
+
 static bool is_name(Str text) {
   for (size_t i = 0; i < text.n; i++)
     if (!isalnum((unsigned char)text.at[i]) && strchr("_-.", text.at[i]) == NULL) return false;

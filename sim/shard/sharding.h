@@ -21,6 +21,7 @@ typedef struct {
   const int64_t *device_ids; /* NULL: position is device */
   const int64_t *positions;  /* the inverse of device_ids, NULL with it */
   uint32_t n_devices;
+  bool is_inferred; /* from tile lists, or all devices as one axis: its axes are nobody's */
 } Mesh;
 
 /* An axis of the mesh or a part of it: the axis reshaped to [pre, size, rest], the middle taken. A whole axis
@@ -59,6 +60,8 @@ typedef struct {
  * must fit 32 bits. */
 const Mesh *mesh_new(Arena *arena, Str name, const MeshAxis *axes, uint32_t n_axes,
                      const int64_t *device_ids);
+/* A mesh whose axes podsim has named itself. */
+const Mesh *mesh_inferred(Arena *arena, const MeshAxis *axes, uint32_t n_axes);
 /* A mesh from `data=4,model=2`. */
 Status mesh_parse(Arena *arena, Str text, const Mesh **mesh, Diag *diag);
 bool mesh_eq(const Mesh *a, const Mesh *b);
