@@ -95,11 +95,23 @@ static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gat
   at->ok = at->ok == NO_ID ? ok : spmd_binary(spmd, OP_AND, at->ok, ok);
 }
 
+/* Whether windows take the dimension whole: each device then has its part of every window, and the index,
+ * which can only be 0, means the same there. */
+static bool windows_are_cut(const Indexed *at, uint32_t dim, bool gather) {
+  const FactorRule *rule = at->plan->rule;
+  const TensorFactors *slices = gather ? &rule->results[0] : &rule->operands[2];
+  uint32_t factor = rule->operands[0].dims[dim].at[0];
+  for (uint32_t d = 0; d < slices->rank; d++)
+    for (uint32_t i = 0; i < slices->dims[d].n; i++)
+      if (slices->dims[d].at[i] == factor) return true;
+  return false;
+}
+
 static void localize_indices(Indexed *at, bool gather) {
   widen_indices(at);
   for (uint32_t i = 0; i < at->index_map.n; i++) {
     uint32_t dim = (uint32_t)at->index_map.at[i];
-    if (dim_axes(at, dim).n != 0) localize_column(at, i, dim, gather);
+    if (dim_axes(at, dim).n != 0 && !windows_are_cut(at, dim, gather)) localize_column(at, i, dim, gather);
   }
 }
 
