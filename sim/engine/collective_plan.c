@@ -8,6 +8,7 @@ CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm
   CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
   *plan = *question;
   plan->algorithm = algorithm;
+  plan->chunks = 1;
   return plan;
 }
 
@@ -47,6 +48,7 @@ Str plan_text(Arena *arena, const CollectivePlan *plan) {
   }
   buf_add(&buf, str_of(algorithm_text(plan)));
   if (plan->pieces.n > 1) buf_printf(&buf, ", %u pieces", plan->pieces.n);
+  if (plan->chunks > 1) buf_printf(&buf, ", %u chunks", plan->chunks);
   return buf_str(&buf);
 }
 

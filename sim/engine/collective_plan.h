@@ -26,6 +26,7 @@ typedef struct {
   uint32_t piece, phase; /* the axis is order[phase] */
   uint32_t stage;        /* of the piece; it waits for the stage before */
   bool gather;           /* else reduce-scatter */
+  uint32_t chunks;       /* that a block is passed on in */
   uint32_t semaphores;   /* the first of the ring's */
   Slice slots;
 } PlanItem;
@@ -45,8 +46,9 @@ typedef struct {
   uint32_t ports;                /* the first of RING_PORTS an axis */
   uint32_t done_semaphore;       /* of axes, or pieces, that run beside the first */
   uint32_t n_semaphores;
-  int64_t buffers[2];             /* elements of each */
-  uint32_t root, streams, chunks; /* TREE: the member that has the value; parts of it, and pieces of a part */
+  int64_t buffers[2];                    /* elements of each */
+  uint32_t chunks;                       /* that a block is passed on in, at most; TREE: a stream */
+  uint32_t root, streams;                /* TREE: the member that has the value; parts of it */
   const uint32_t *target_of, *source_of; /* permute: by member, NO_MEMBER where none */
 
   uint32_t steps;    /* hop latencies on the longest way */

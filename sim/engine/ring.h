@@ -20,6 +20,7 @@ typedef struct {
   uint32_t position, length;
   bool ring;
   uint32_t next, previous; /* members; NO_MEMBER beyond the end of a line */
+  uint32_t chunks;         /* that a block is passed on in, so that a hop's latency hides behind the next */
   Split split;
   uint32_t first, stride;
   uint32_t semaphores; /* the first of ring_semaphores() */

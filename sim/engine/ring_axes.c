@@ -20,8 +20,12 @@ Ring ring_along(Kernel *kernel, uint32_t axis) {
   uint32_t member = kernel_member(kernel);
   GroupAxis own = group->axes[axis];
   uint32_t position = group_position(group, axis, member), last = own.length - 1;
-  Ring ring = {
-      .position = position, .length = own.length, .ring = own.ring, .next = NO_MEMBER, .previous = NO_MEMBER};
+  Ring ring = {.position = position,
+               .length = own.length,
+               .ring = own.ring,
+               .next = NO_MEMBER,
+               .previous = NO_MEMBER,
+               .chunks = 1};
   if (own.ring || position < last)
     ring.next = group_member_along(group, axis, member, position < last ? position + 1 : 0);
   if (own.ring || position > 0)
@@ -50,6 +54,7 @@ static void run_item(Kernel *kernel, const CollectivePlan *plan, const PlanItem 
   Ring ring = ring_along(kernel, plan->pieces.at[item->piece].order[item->phase]);
   ring.semaphores = item->semaphores;
   ring.slots = item->slots;
+  ring.chunks = item->chunks;
   set_blocks(&ring, plan, item, member);
   if (item->stage > 0) kernel_wait(kernel, stage - 1, 1, member, "the axis before");
   if (item->gather)

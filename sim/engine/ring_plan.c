@@ -2,7 +2,7 @@
  * with another axis, so that all links work at once. The parts' sizes are such that every axis has the same
  * work; where axes differ, a part is cut into pieces that shrink geometrically, so that the second axis works
  * on one while the first works on the next. A gather is the reduce-scatter run backwards, an all-reduce is
- * both. A plan is timed by playing its items. */
+ * both. Blocks are cut into chunks where that hides enough latency. A plan is timed by playing its items. */
 #include "sim/engine/plan_parts.h"
 
 #include <math.h>
@@ -13,8 +13,23 @@ static double axis_link_bytes(GroupAxis axis, double bytes) {
   return axis.load * bytes / axis.length * (axis.ring ? blocks / 2 : blocks);
 }
 
-static double axis_time(GroupAxis axis, double bytes, IciCost cost) {
-  return group_axis_steps(axis) * axis.hops * cost.hop + axis_link_bytes(axis, bytes) * cost.byte;
+/* Chunks of a block: two where each is on its way for at least a hop's latency, which then hides as a whole;
+ * not of blocks that are so large that it does not matter. */
+static uint32_t axis_chunks(GroupAxis axis, double bytes, IciCost cost) {
+  enum { LARGE = 50 };
+  double block = axis.load * bytes / axis.length * cost.byte, hop = axis.hops * cost.hop;
+  return hop > 0 && block >= 2 * hop && block < LARGE * hop ? 2 : 1;
+}
+
+/* Hop latencies along an axis: one a step; with chunks one for all steps, and one for the opposite block of
+ * an even ring, half of which goes each way. */
+static double axis_hops(GroupAxis axis, uint32_t chunks) {
+  uint32_t steps = group_axis_steps(axis), halves = axis.ring && axis.length % 2 == 0;
+  return axis.hops * (chunks == 1 ? steps : halves + (steps > halves));
+}
+
+static double axis_time(GroupAxis axis, double bytes, uint32_t chunks, IciCost cost) {
+  return axis_hops(axis, chunks) * cost.hop + axis_link_bytes(axis, bytes) * cost.byte;
 }
 
 static double total_bytes(const CollectivePlan *plan, int64_t elements) {
@@ -35,7 +50,7 @@ static GroupAxis item_axis(const CollectivePlan *plan, const PlanItem *item) {
 
 static double item_time(const CollectivePlan *plan, const PlanItem *item, IciCost cost) {
   double bytes = phase_bytes(plan, &plan->pieces.at[item->piece], item->phase);
-  return axis_time(item_axis(plan, item), bytes, cost);
+  return axis_time(item_axis(plan, item), bytes, item->chunks, cost);
 }
 
 /* Time that a whole payload spends on each axis when it takes them in the order that starts with axis `part`.
@@ -156,6 +171,9 @@ static void list_scatter_items(Arena *arena, CollectivePlan *plan, IciCost cost)
     PlanItem item = {.piece = i, .phase = progress[i].phase, .stage = progress[i].phase};
     uint32_t axis = plan->pieces.at[i].order[item.phase];
     double start = fmax(progress[i].ready, axis_free[axis]);
+    item.chunks =
+        axis_chunks(plan->group->axes[axis], phase_bytes(plan, &plan->pieces.at[i], item.phase), cost);
+    plan->chunks = item.chunks > plan->chunks ? item.chunks : plan->chunks;
     axis_free[axis] = progress[i].ready = start + item_time(plan, &item, cost);
     progress[i].phase++;
     VEC_PUSH(arena, &plan->items[axis], item);
@@ -266,7 +284,7 @@ CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, IciCost
     plan->n_semaphores += ring_semaphores(axis.length, axis.ring);
     plan->buffers[PLAN_WORK] += plan->elements * axis.length;
     plan->steps += group_axis_steps(axis) * axis.hops;
-    plan->seconds += axis_time(axis, bytes, cost);
+    plan->seconds += axis_time(axis, bytes, 1, cost);
     plan->link_bytes += axis_link_bytes(axis, bytes);
   }
   place_ports(plan);

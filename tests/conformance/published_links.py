@@ -36,7 +36,7 @@ def checks(podsim):
     small, _ = gather(podsim, "v5e_8x4", (8, 4), 256, 256)
     yield "line of 4, bf16[2048,8192], us", large / US, 680, 0.1
     yield "line of 4, bf16[256,256], us", small / US, 8, 0.1
-    for rows in 1024, 4096:
+    for rows in 320, 1024, 4096:
         seconds, total = gather(podsim, "v5e_8x16", (8, 16), rows, 16384)
         yield f"ring of 16, {total / 1e6:.1f} MB, part of a link", total * 15 / 16 / 2 / seconds / BW, 0.95, 0.1
     exact, total = gather(podsim, "v5e_8x4", (8, 4), 2048, 8192, "--set", "ici.efficiency=100%", "--set", "ici.startup=0us")

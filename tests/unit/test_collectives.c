@@ -16,18 +16,22 @@ enum { MOST_CHIPS = 64 };
 enum { MOST_CHIPS = 256 };
 #endif
 
+/* Links without latency, with it, and with so little that small blocks go in chunks too. */
+typedef enum { IDEAL, REAL, NEAR } Links;
+
 /* A group of chips of a pod. */
 typedef struct {
   char shape[16], wrap[4];     /* "4x2", a letter an axis: w wraps, - does not */
   uint32_t chips[16], members; /* 0: the whole pod */
-  bool real;                   /* with hop latency */
+  Links links;
 } Site;
 
 /* ---- a pod of its own */
 
 static Pod pod_of(Arena *arena, const Site *site) {
-  return torus_fixture(arena, site->shape, site->wrap, EXACT_LINKS,
-                       site->real ? "ici.ideal=false" : "ici.ideal=true");
+  static const char *const latencies[] = {
+      [IDEAL] = "ici.ideal=true", [REAL] = "ici.latency=1us", [NEAR] = "ici.latency=1ns"};
+  return torus_fixture(arena, site->shape, site->wrap, EXACT_LINKS, latencies[site->links]);
 }
 
 /* ---- numbers: integers that add up */
@@ -288,25 +292,31 @@ static bool is_of_all(CollectiveKind kind) {
 /* Numbers and lanes. */
 ParameterizedTestParameters(collectives, numbers) {
   static Site sites[] = {
-      {"2", "-", {0}, 0, true},
-      {"8", "w", {0}, 0, false},
-      {"8", "w", {0}, 0, true},
-      {"5", "w", {0}, 0, false},
-      {"3", "w", {0}, 0, true},
-      {"7", "-", {0}, 0, false},
-      {"7", "-", {0}, 0, true},
-      {"4x2", "--", {0}, 0, false},
-      {"4x2", "--", {0}, 0, true},
-      {"4x4", "ww", {0}, 0, true},
-      {"4x6", "ww", {0}, 0, false},
-      {"8x3", "w-", {0}, 0, true},
-      {"2x3x4", "--w", {0}, 0, false},
-      {"4x4x4", "www", {0}, 0, true},
-      {"16", "w", {14, 15, 0, 1}, 4, true},
-      {"16x2", "w-", {5, 1, 3, 7}, 4, false},
-      {"4x4", "--", {3, 0, 9, 14, 6}, 5, true},
-      {"4x4", "ww", {1, 0, 5, 4, 2, 6}, 6, false},
-      {"8", "w", {7, 3, 5, 1}, 4, true},
+      {"2", "-", {0}, 0, REAL},
+      {"8", "w", {0}, 0, IDEAL},
+      {"8", "w", {0}, 0, REAL},
+      {"5", "w", {0}, 0, IDEAL},
+      {"3", "w", {0}, 0, REAL},
+      {"7", "-", {0}, 0, IDEAL},
+      {"7", "-", {0}, 0, REAL},
+      {"4x2", "--", {0}, 0, IDEAL},
+      {"4x2", "--", {0}, 0, REAL},
+      {"4x4", "ww", {0}, 0, REAL},
+      {"4x6", "ww", {0}, 0, IDEAL},
+      {"8x3", "w-", {0}, 0, REAL},
+      {"2x3x4", "--w", {0}, 0, IDEAL},
+      {"4x4x4", "www", {0}, 0, REAL},
+      {"16", "w", {14, 15, 0, 1}, 4, REAL},
+      {"16x2", "w-", {5, 1, 3, 7}, 4, IDEAL},
+      {"4x4", "--", {3, 0, 9, 14, 6}, 5, REAL},
+      {"4x4", "ww", {1, 0, 5, 4, 2, 6}, 6, IDEAL},
+      {"8", "w", {7, 3, 5, 1}, 4, REAL},
+      {"8", "w", {0}, 0, NEAR},
+      {"5", "w", {0}, 0, NEAR},
+      {"7", "-", {0}, 0, NEAR},
+      {"4x6", "w-", {0}, 0, NEAR},
+      {"2x3x4", "--w", {0}, 0, NEAR},
+      {"8", "w", {7, 3, 5, 1}, 4, NEAR},
   };
   return cr_make_param_array(Site, sites, sizeof sites / sizeof *sites);
 }
@@ -344,28 +354,28 @@ typedef struct {
 
 ParameterizedTestParameters(collectives, time) {
   static Timed timed[] = {
-      {{"8", "w", {0}, 0, false},
+      {{"8", "w", {0}, 0, IDEAL},
        {{AG, 1 << 15, 1.02},
         {RS, 1 << 15, 1.02},
         {AR, 1 << 18, 1.02},
         {AR, 1 << 28, 1.02},
         {A2A, 1 << 20, 1.02}}},
-      {{"5", "w", {0}, 0, false}, {{AG, 1 << 18, 1.02}, {AR, 1 << 18, 1.02}, {A2A, 1 << 20, 1.02}}},
-      {{"16", "w", {0}, 0, false}, {{AG, 1 << 14, 1.02}, {AR, 1 << 24, 1.02}, {A2A, 1 << 16, 1.02}}},
-      {{"4", "-", {0}, 0, false}, {{AG, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
-      {{"7", "-", {0}, 0, false}, {{AR, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
-      {{"8", "-", {0}, 0, false},
+      {{"5", "w", {0}, 0, IDEAL}, {{AG, 1 << 18, 1.02}, {AR, 1 << 18, 1.02}, {A2A, 1 << 20, 1.02}}},
+      {{"16", "w", {0}, 0, IDEAL}, {{AG, 1 << 14, 1.02}, {AR, 1 << 24, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"4", "-", {0}, 0, IDEAL}, {{AG, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"7", "-", {0}, 0, IDEAL}, {{AR, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"8", "-", {0}, 0, IDEAL},
        {{AG, 1 << 15, 1.02}, {RS, 1 << 18, 1.02}, {AR, 1 << 18, 1.02}, {A2A, 1 << 16, 1.02}}},
-      {{"16x16", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.02}}},
-      {{"16x8", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.06}}},
-      {{"16x4", "ww", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
-      {{"8x16", "-w", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
-      {{"4x4x4", "www", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
-      {{"4x4x8", "www", {0}, 0, false}, {{AR, 1 << 23, 1.02}}},
-      {{"4x4", "--", {0}, 0, false}, {{AG, 1 << 20, 1.02}, {RS, 1 << 20, 1.02}}},
-      {{"4x4", "ww", {0}, 0, false}, {{AG, 1 << 20, 1.02}, {A2A, 1 << 16, 1.02}}},
-      {{"4x2", "--", {0}, 0, false}, {{RS, 1 << 20, 1.02}, {A2A, 1 << 12, 1.02}}},
-      {{"6x4", "ww", {0}, 0, false}, {{AG, 1 << 20, 1.02}}},
+      {{"16x16", "ww", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.02}}},
+      {{"16x8", "ww", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}, {A2A, 1 << 12, 1.06}}},
+      {{"16x4", "ww", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}}},
+      {{"8x16", "-w", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4x4", "www", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4x8", "www", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.02}}},
+      {{"4x4", "--", {0}, 0, IDEAL}, {{AG, 1 << 20, 1.02}, {RS, 1 << 20, 1.02}}},
+      {{"4x4", "ww", {0}, 0, IDEAL}, {{AG, 1 << 20, 1.02}, {A2A, 1 << 16, 1.02}}},
+      {{"4x2", "--", {0}, 0, IDEAL}, {{RS, 1 << 20, 1.02}, {A2A, 1 << 12, 1.02}}},
+      {{"6x4", "ww", {0}, 0, IDEAL}, {{AG, 1 << 20, 1.02}}},
   };
   return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }
@@ -395,9 +405,11 @@ ParameterizedTest(Timed *timed, collectives, time) {
 /* With latency: the hops that the plan tells, once each, beside the bytes. */
 ParameterizedTestParameters(collectives, latency) {
   static Timed timed[] = {
-      {{"8", "w", {0}, 0, true}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
-      {{"4", "-", {0}, 0, true}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 18, 0}, {AR, 1, 0}}},
-      {{"4x4", "ww", {0}, 0, true}, {{AG, 1 << 18, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
+      {{"8", "w", {0}, 0, REAL},
+       {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}, {AG, 1 << 21, 0}}},
+      {{"5", "w", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 17, 0}, {AR, 1 << 20, 0}}},
+      {{"4", "-", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 18, 0}, {AR, 1, 0}}},
+      {{"4x4", "ww", {0}, 0, REAL}, {{AG, 1 << 18, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
   };
   return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }
@@ -428,13 +440,29 @@ ParameterizedTest(Timed *timed, collectives, latency) {
 /* ---- small sizes take few steps, large ones little bandwidth */
 
 Test(collectives, the_plan_depends_on_the_size) {
-  Bench *bench = bench_new(&(Site){"8", "w", {0}, 0, true}, false);
+  Bench *bench = bench_new(&(Site){"8", "w", {0}, 0, REAL}, false);
   const CollectivePlan *small = collective_plan(bench->arena, &bench->pod, AR, bench->group, 1, 32);
   const CollectivePlan *large = collective_plan(bench->arena, &bench->pod, AR, bench->group, 1 << 20, 32);
   cr_expect_eq(small->algorithm, ALGORITHM_WHOLE);
   cr_expect_eq(small->steps, 4);
   cr_expect_eq(large->algorithm, ALGORITHM_RINGS);
-  cr_expect_eq(large->steps, 8);
+  cr_expect_eq(large->steps, 4,
+               "in chunks, which hide all hops but those of the whole and of the opposite block");
+  bench_free(bench);
+}
+
+Test(collectives, chunks_hide_latency_where_it_matters) {
+  Bench *bench = bench_new(&(Site){"8", "w", {0}, 0, REAL}, false);
+  static const struct {
+    int64_t block_bytes;
+    uint32_t chunks, steps;
+  } sizes[] = {{4, 1, 4}, {89996, 1, 4}, {90000, 2, 2}, {2249996, 2, 2}, {2250000, 1, 4}};
+  for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+    const CollectivePlan *plan =
+        collective_plan(bench->arena, &bench->pod, AG, bench->group, sizes[i].block_bytes / 4, 32);
+    cr_expect_eq(plan->chunks, sizes[i].chunks, "%ld bytes", (long)sizes[i].block_bytes);
+    cr_expect_eq(plan->steps, sizes[i].steps, "%ld bytes", (long)sizes[i].block_bytes);
+  }
   bench_free(bench);
 }
 
