@@ -10,6 +10,7 @@
  * step and the kernel's start cost something too. */
 #include "models/demand.h"
 #include "models/cost.h"
+#include "models/kernel_model.h"
 #include "models/mxu_model.h"
 #include "models/vpu_model.h"
 
@@ -102,10 +103,22 @@ static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp
                   .flops = whole(2 * multiplications)};
 }
 
+/* An opaque kernel's FLOPs run at the peak of the unit that it uses. */
+static Demand kernel_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  KernelCost cost = kernel_cost(module, comp, instr);
+  double vpu_ops =
+      cost.transcendentals * (double)pod->transcendental_ops + (cost.has_products ? 0 : cost.flops);
+  return (Demand){.mxu_ps = cost.has_products ? ps_of(cost.flops, mxu_peak_flops(pod)) : 0,
+                  .vpu_ps = ps_of(vpu_ops, vpu_operations_per_second(pod)),
+                  .flops = whole(cost.flops),
+                  .transcendentals = whole(cost.transcendentals)};
+}
+
 Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Demand demand = {0};
   if (asks_nothing(module, comp, instr)) return demand;
   if (op_cost(instr->op) == COST_MXU) return product_demand(pod, module, comp, instr);
+  if (is_opaque_kernel(instr)) return kernel_demand(pod, module, comp, instr);
   VectorWork work = vector_work(pod, module, comp, instr);
   demand.vpu_ps = whole(work.operations / vpu_operations_per_second(pod) * 1e12);
   demand.flops = whole(work.flops);

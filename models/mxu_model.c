@@ -206,3 +206,7 @@ double mxu_summing_cycles(const Pod *pod, Matmul product) {
   double times = ceil(product.k / (double)pod->sum_length) - 1;
   return result_registers(pod, product) * fmax(times, 0) * (double)pod->sum_cycles;
 }
+
+double mxu_peak_flops(const Pod *pod) {
+  return 2 * (double)(pod->mxu_size * pod->mxu_size * pod->mxu_count) * pod->clock_hz;
+}

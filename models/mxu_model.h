@@ -23,3 +23,5 @@ double mxu_cycles(const Pod *pod, Matmul product, double passes);
 double mxu_rounding_cycles(const Pod *pod, Matmul product);
 /* Cycles to take up partial sums again where both operands come in windows, each of a part of k. */
 double mxu_summing_cycles(const Pod *pod, Matmul product);
+/* bf16 operations a second of all arrays together. */
+double mxu_peak_flops(const Pod *pod);

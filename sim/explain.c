@@ -2,6 +2,7 @@
  * numbers; what the schedule asked for and what the ledger recorded are then printed beside the formula, with
  * each constant's key, value and source. */
 #include "models/ici_model.h"
+#include "models/kernel_model.h"
 #include "models/mxu_model.h"
 #include "models/vpu_model.h"
 #include "sim/command.h"
@@ -88,14 +89,26 @@ static void add_matmul(Explanation *explanation, const Instr *instr) {
              pod->mxu_count, pod->mxu_size, pod->mxu_size, passes, passes == 1 ? "" : "es");
 }
 
+/* What is known of a kernel that podsim does not see into. */
+static void add_kernel(Explanation *explanation, const Instr *instr) {
+  if (!is_opaque_kernel(instr)) return;
+  KernelCost cost = kernel_cost(explanation->pipeline->partitioned->module, explanation->comp, instr);
+  buf_printf(explanation->buf, "  %.*s is a Pallas kernel: %s\n", STR_ARG(instr->name),
+             kernel_basis_text(cost.basis));
+  buf_printf(explanation->buf, "  %.6g FLOPs on the %s, %.6g exponentials and their like\n", cost.flops,
+             cost.has_products ? "MXU at its peak" : "VPU", cost.transcendentals);
+}
+
 static void add_compute(Explanation *explanation) {
   StrBuf *buf = explanation->buf;
   const Step *step = explanation->step;
   const Pod *pod = &explanation->pipeline->config->pod;
   const Demand *demand = &step->demand;
   for (uint32_t i = 0; i < step->instrs.n; i++) {
-    add_matmul(explanation,
-               comp_instr(explanation->pipeline->partitioned->module, explanation->comp, step->instrs.at[i]));
+    const Module *module = explanation->pipeline->partitioned->module;
+    const Instr *instr = comp_instr(module, explanation->comp, step->instrs.at[i]);
+    add_matmul(explanation, instr);
+    add_kernel(explanation, instr);
   }
   buf_add(buf, STR("time = the longest of\n"));
   add_time(explanation, "MXU", demand->mxu_ps);

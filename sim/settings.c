@@ -1,6 +1,7 @@
 /* Settings: each flag's text is read here, in one place, with an error that shows how it is written. */
 #include "sim/settings.h"
 
+#include "models/kernel_model.h"
 #include "sim/eval/evaluate.h"
 #include "traces/human.h"
 
@@ -105,6 +106,7 @@ static const Instr *first_without_numbers(const Module *module) {
 /* What an instruction is called where its values are missed. */
 static Str what_is_missing(Arena *arena, const Instr *instr) {
   if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
+  if (is_opaque_kernel(instr)) return STR("a Pallas kernel, which it does not see into");
   return str_printf(arena, "custom call to '%.*s'", STR_ARG(instr_custom_call_target(instr)));
 }
 

@@ -1,6 +1,7 @@
 /* A run: a SimGrid actor for each chip, the pool beside it, and what came of it. */
 #include "sim/engine/run.h"
 
+#include "models/kernel_model.h"
 #include "sim/engine/chip.h"
 #include "sim/engine/deadlock.h"
 
@@ -10,7 +11,7 @@ uint32_t execution_op(Execution *execution, uint32_t comp, uint32_t instr, const
   const Instr *own = comp_instr(execution->module, comp, instr);
   LedgerOp op = *like;
   op.name = own->name;
-  op.category = str_of(op_text(own->op));
+  op.category = is_opaque_kernel(own) ? STR("Pallas kernel") : str_of(op_text(own->op));
   op.shape = shape_text(execution->arena, own->shape);
   op.op_name = own->origin.op_name;
   if (own->origin.file.n > 0)

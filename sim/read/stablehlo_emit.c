@@ -58,9 +58,16 @@ static void set_origin(Translator *tr, uint32_t at, uint32_t location) {
   set_metadata(tr, instr);
 }
 
+/* A Pallas kernel has a name of its own; everything else is called what it does. */
+static Str name_of_operation(const Translator *tr) {
+  const MlirAttr *kernel = find_attr(tr, "kernel_name");
+  bool named = kernel != NULL && kernel->kind == MLIR_STRING && kernel->text.n > 0;
+  return hlo_name(tr->scratch, named ? kernel->text : op_word(tr->op));
+}
+
 uint32_t emit(Translator *tr, Opcode op, const Shape *shape, const uint32_t *operands, uint32_t n) {
   bool own = op == OP_CONSTANT || op == OP_TUPLE;
-  Str name = own ? str_of(op_text(op)) : hlo_name(tr->scratch, op_word(tr->op));
+  Str name = own ? str_of(op_text(op)) : name_of_operation(tr);
   bool known = comp_find(module_comp(tr->module, tr->comp), name) != NO_ID;
   uint32_t at =
       comp_add(tr->module, tr->comp, op, known ? name : str_copy(tr->arena, name), shape, operands, n);

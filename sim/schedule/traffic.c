@@ -6,6 +6,7 @@
 #include "sim/schedule/traffic.h"
 
 #include "models/cost.h"
+#include "models/kernel_model.h"
 #include "models/mxu_model.h"
 #include "sim/schedule/copies.h"
 
@@ -270,6 +271,14 @@ Reads group_reads(Arena *arena, const Module *module, uint32_t comp, const Group
   return reads_of(arena, &kernel);
 }
 
+/* An opaque kernel may read what it is given more than once, as its author's estimate says. */
+static void add_estimated_bytes(const Kernel *kernel, Demand *demand) {
+  const Instr *instr = &kernel->body->instrs.at[kernel->members.at[0]];
+  if (kernel->members.n != 1 || !is_opaque_kernel(instr)) return;
+  double bytes = fmin(kernel_cost(kernel->module, kernel->comp, instr).hbm_bytes, 0x1p62);
+  if (bytes > (double)demand->hbm_bytes) demand->hbm_bytes = (int64_t)bytes;
+}
+
 Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
                     uint32_t last) {
   if (groups->repeated[last]) return (Demand){0};
@@ -287,6 +296,7 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
     if (groups->leaves[value]) store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
   }
   if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
+  add_estimated_bytes(&kernel, &demand);
   arena_free(scratch);
   return demand;
 }
