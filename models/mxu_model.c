@@ -202,6 +202,13 @@ double mxu_rounding_cycles(const Pod *pod, Matmul product) {
   return result_registers(pod, product) * (double)pod->mxu_round_cycles;
 }
 
+double mxu_rounds(const Pod *pod, Matmul product, uint32_t operand) {
+  if (product.parts != 1 || operand > 1) return 1;
+  double block = (double)pod->block_length, m = product.m, n = product.n;
+  double along = operand == 0 ? n : m, across = operand == 0 ? m : n;
+  return fmax(1, ceil(along / fmax(block, block * block / fmax(across, 1))));
+}
+
 double mxu_summing_cycles(const Pod *pod, Matmul product) {
   double times = ceil(product.k / (double)pod->sum_length) - 1;
   return result_registers(pod, product) * fmax(times, 0) * (double)pod->sum_cycles;

@@ -21,6 +21,9 @@ double mxu_passes(const Pod *pod, const Module *module, uint32_t comp, const Ins
 double mxu_cycles(const Pod *pod, Matmul product, double passes);
 /* Cycles in which results that are narrower than the sums leave the arrays. */
 double mxu_rounding_cycles(const Pod *pod, Matmul product);
+/* How often operand 0 or 1 is gone through where both come in windows: once for each block of results, which
+ * is longer where it is narrow. */
+double mxu_rounds(const Pod *pod, Matmul product, uint32_t operand);
 /* Cycles to take up partial sums again where both operands come in windows, each of a part of k. */
 double mxu_summing_cycles(const Pod *pod, Matmul product);
 /* bf16 operations a second of all arrays together. */

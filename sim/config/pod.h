@@ -21,7 +21,8 @@ typedef struct {
   int64_t mxu_tile_cycles;     /* to bring another tile into an array */
   int64_t mxu_round_cycles;    /* to round a register of results to a narrower type and store it */
   int64_t kernel_start_cycles, kernel_step_cycles, window_bytes; /* a product's kernel, and its steps */
-  int64_t sum_cycles, sum_length; /* of a product that goes through the contraction in several steps */
+  int64_t sum_cycles, sum_length,
+      block_length; /* of a product that goes through its operands in several steps */
   double clock_hz;
   int64_t vpu_lanes, vpu_sublanes, vpu_alus;
   int64_t divide_ops, transcendental_ops; /* vector operations of one such function */

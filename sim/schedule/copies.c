@@ -76,7 +76,7 @@ static void note_kernel(Copier *copier, uint32_t at, uint32_t leader) {
   copier->places[at].hbm_bytes = (double)demand.hbm_bytes;
   demand.hbm_bytes = demand.load_bytes = demand.store_bytes = 0;
   copier->places[at].compute_bytes = (double)demand_ps(copier->pod, demand, NULL) * 1e-12 * hbm_Bps;
-  Reads reads = group_reads(copier->arena, copier->module, copier->comp, copier->groups, leader);
+  Reads reads = group_reads(copier->arena, copier->pod, copier->module, copier->comp, copier->groups, leader);
   for (uint32_t i = 0; i < reads.n; i++) {
     Read read = reads.at[i];
     if (!copier->groups->in_vmem[read.value] && copier->runs_at[read.value] != NO_ID)

@@ -120,8 +120,8 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
     origin = from;
     sum += steps[operand];
   }
-  if (origin == NO_ID || sum > MOST_STEPS || shape_bytes(fuser->body->instrs.at[origin].shape) > bytes)
-    return;
+  bool large = origin != NO_ID && shape_bytes(fuser->body->instrs.at[origin].shape) > bytes;
+  if (large || sum > MOST_STEPS) return;
   fuser->origin[at] = origin;
   steps[at] = sum;
 }

@@ -27,10 +27,15 @@ typedef struct {
   bool *stays; /* by instruction: in HBM */
 } Placer;
 
+/* Gathers start long before their results are used. */
+static bool gathers(Opcode op) {
+  return op == OP_ALL_GATHER || op == OP_ALL_GATHER_START;
+}
+
 static bool carries(Opcode op) {
   return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || op == OP_WHILE || op == OP_CONDITIONAL ||
          op == OP_CALL || op == OP_PARAMETER || op == OP_CONSTANT || op == OP_OPT_BARRIER ||
-         op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER || op_is_collective(op);
+         op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER || gathers(op);
 }
 
 /* Only names what its operand is, or is made anew from it. */

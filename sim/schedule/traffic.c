@@ -15,6 +15,7 @@
 
 /* A group of a computation, and how it reads what lies outside. */
 typedef struct {
+  const Pod *pod;
   const Module *module;
   uint32_t comp;
   const Comp *body;
@@ -22,6 +23,7 @@ typedef struct {
   uint32_t last;
   Ids members;
   double *shares;       /* by member: the part of its value that the kernel needs */
+  double *rounds;       /* by member: how often it is gone through for blocks of a product's results */
   Vec(uint32_t) remade; /* of other groups, what is made anew for it; filled with its reads */
 } Kernel;
 
@@ -71,17 +73,18 @@ static bool written_to_hbm(const Kernel *kernel, uint32_t value) {
 
 static Reads reads_of(Arena *arena, Kernel *kernel);
 
-static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
-                          uint32_t last);
+static Kernel open_kernel(Arena *arena, const Pod *pod, const Module *module, uint32_t comp,
+                          const Groups *groups, uint32_t last);
 
 /* A fusion's computation, or a called one, as one kernel; false where there is none. */
-static bool open_callee(Arena *arena, const Module *module, const Instr *instr, Kernel *kernel) {
+static bool open_callee(Arena *arena, const Pod *pod, const Module *module, const Instr *instr,
+                        Kernel *kernel) {
   if (instr->op != OP_FUSION && instr->op != OP_CALL) return false;
   uint32_t callee = instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls);
   if (callee == NO_ID) return false;
   Groups *groups = ARENA_NEW(arena, Groups);
   *groups = groups_whole(arena, module, callee);
-  *kernel = open_kernel(arena, module, callee, groups, module_comp(module, callee)->root);
+  *kernel = open_kernel(arena, pod, module, callee, groups, module_comp(module, callee)->root);
   return true;
 }
 
@@ -89,7 +92,7 @@ static bool open_callee(Arena *arena, const Module *module, const Instr *instr, 
 static int64_t *operand_reads(Arena *arena, const Kernel *kernel, const Instr *instr) {
   int64_t *bytes = ARENA_ARRAY(arena, int64_t, instr->operands.n);
   Kernel callee;
-  if (!open_callee(arena, kernel->module, instr, &callee)) {
+  if (!open_callee(arena, kernel->pod, kernel->module, instr, &callee)) {
     for (uint32_t k = 0; k < instr->operands.n; k++)
       bytes[k] = demand_read_bytes(kernel->module, kernel->comp, instr, k);
     return bytes;
@@ -103,27 +106,39 @@ static int64_t *operand_reads(Arena *arena, const Kernel *kernel, const Instr *i
   return bytes;
 }
 
-static double *share_of(const Kernel *kernel, uint32_t value) {
+/* The place of a value among the members; NO_ID. */
+static uint32_t member_of(const Kernel *kernel, uint32_t value) {
   uint32_t low = 0, high = kernel->members.n;
   while (low + 1 < high) {
     uint32_t middle = low + (high - low) / 2;
     if (kernel->members.at[middle] <= value) low = middle;
     if (kernel->members.at[middle] > value) high = middle;
   }
-  return kernel->members.n > 0 && kernel->members.at[low] == value ? &kernel->shares[low] : NULL;
+  return kernel->members.n > 0 && kernel->members.at[low] == value ? low : NO_ID;
 }
 
-/* What is only sliced is needed in part, and so is what it is made of. */
+static double rounds_of(const Kernel *kernel, uint32_t member, uint32_t operand) {
+  const Instr *instr = &kernel->body->instrs.at[kernel->members.at[member]];
+  if (op_cost(instr->op) != COST_MXU) return kernel->rounds[member];
+  return mxu_rounds(kernel->pod, matmul_of(kernel->module, kernel->comp, instr), operand);
+}
+
+/* What is only sliced is needed in part, and so is what it is made of; what a product goes through several
+ * times is made as often. */
 static void find_shares(Arena *arena, Kernel *kernel) {
   kernel->shares = ARENA_ARRAY(arena, double, kernel->members.n);
+  kernel->rounds = ARENA_ARRAY(arena, double, kernel->members.n);
   for (uint32_t i = kernel->members.n; i-- > 0;) {
     uint32_t at = kernel->members.at[i];
     const Instr *instr = &kernel->body->instrs.at[at];
     if (kernel->groups->leaves[at]) kernel->shares[i] = 1;
+    kernel->rounds[i] = fmax(1, kernel->rounds[i]);
     const int64_t *bytes = operand_reads(arena, kernel, instr);
     for (uint32_t k = 0; k < instr->operands.n; k++) {
-      double *share = share_of(kernel, instr->operands.at[k]);
-      if (share == NULL) continue;
+      uint32_t member = member_of(kernel, instr->operands.at[k]);
+      if (member == NO_ID) continue;
+      double *share = &kernel->shares[member], *rounds = &kernel->rounds[member];
+      *rounds = fmax(*rounds, rounds_of(kernel, i, k));
       double all = (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape);
       double part = bytes[k] > 0 && all > 0 ? (double)bytes[k] / all : 1;
       *share = fmin(1, *share + kernel->shares[i] * part);
@@ -131,9 +146,10 @@ static void find_shares(Arena *arena, Kernel *kernel) {
   }
 }
 
-static Kernel open_kernel(Arena *arena, const Module *module, uint32_t comp, const Groups *groups,
-                          uint32_t last) {
-  Kernel kernel = {.module = module,
+static Kernel open_kernel(Arena *arena, const Pod *pod, const Module *module, uint32_t comp,
+                          const Groups *groups, uint32_t last) {
+  Kernel kernel = {.pod = pod,
+                   .module = module,
                    .comp = comp,
                    .body = module_comp(module, comp),
                    .groups = groups,
@@ -151,25 +167,28 @@ static bool is_remade(const Kernel *kernel, uint32_t value) {
 }
 
 /* A read of `value`; of one that is made anew, reads of what it is made of. */
-static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double bytes, Reads *reads) {
+static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double bytes, double rounds,
+                       Reads *reads) {
   value = stored(kernel, value);
   const Instr *instr = &kernel->body->instrs.at[value];
   if (kernel->groups->repeated[value] && !is_remade(kernel, value)) {
     VEC_PUSH(arena, &kernel->remade, value);
     for (uint32_t k = 0; k < instr->operands.n; k++)
       add_source(arena, kernel, instr->operands.at[k],
-                 (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape), reads);
+                 (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape), rounds, reads);
   }
   if (is_made(kernel, value) || bytes <= 0) return;
   int64_t all = shape_bytes(instr->shape), needed = (int64_t)ceil(bytes);
-  VEC_PUSH(arena, reads, (Read){value, needed < all ? needed : all});
+  needed = needed < all ? needed : all;
+  VEC_PUSH(arena, reads, (Read){value, needed, (int64_t)((double)needed * (rounds - 1))});
 }
 
 static void add_reads(Arena *arena, Kernel *kernel, uint32_t i, Reads *reads) {
   const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
   const int64_t *bytes = operand_reads(arena, kernel, instr);
   for (uint32_t k = 0; k < instr->operands.n; k++)
-    add_source(arena, kernel, instr->operands.at[k], (double)bytes[k] * kernel->shares[i], reads);
+    add_source(arena, kernel, instr->operands.at[k], (double)bytes[k] * kernel->shares[i],
+               rounds_of(kernel, i, k), reads);
 }
 
 static int by_value(const void *left, const void *right) {
@@ -187,8 +206,10 @@ static void merge_reads(const Kernel *kernel, Reads *reads) {
       reads->at[kept++] = read;
       continue;
     }
-    int64_t all = shape_bytes(kernel->body->instrs.at[read.value].shape), *sum = &reads->at[kept - 1].bytes;
-    *sum = all - *sum < read.bytes ? all : *sum + read.bytes;
+    Read *sum = &reads->at[kept - 1];
+    int64_t all = shape_bytes(kernel->body->instrs.at[read.value].shape);
+    sum->bytes = all - sum->bytes < read.bytes ? all : sum->bytes + read.bytes;
+    if (read.more_bytes > sum->more_bytes) sum->more_bytes = read.more_bytes;
   }
   reads->n = kept;
 }
@@ -209,7 +230,8 @@ static int64_t written(const Kernel *kernel, uint32_t value) {
     return demand_write_bytes(kernel->module, kernel->comp, instr);
   Arena *scratch = arena_new();
   Kernel callee;
-  bool array = open_callee(scratch, kernel->module, instr, &callee) && shape_is_array(instr->shape);
+  bool array =
+      open_callee(scratch, kernel->pod, kernel->module, instr, &callee) && shape_is_array(instr->shape);
   int64_t bytes = array ? written(&callee, callee.last) : shape_bytes(instr->shape);
   arena_free(scratch);
   return bytes;
@@ -237,9 +259,12 @@ static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
 }
 
-/* Products that find next to nothing in VMEM go through the contraction in steps. */
-static void add_summing(const Pod *pod, const Kernel *kernel, int64_t read_bytes, Demand *demand) {
+/* A product that finds next to nothing in VMEM goes through its operands in blocks of results, and through
+ * the contraction in steps; `more_bytes` more of HBM. */
+static void add_steps(const Pod *pod, const Kernel *kernel, int64_t read_bytes, int64_t more_bytes,
+                      Demand *demand) {
   if (read_bytes - demand->load_bytes > read_bytes / 16) return;
+  load(demand, more_bytes, true);
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     if (op_cost(instr->op) != COST_MXU) continue;
@@ -266,8 +291,9 @@ static Demand work_of(const Pod *pod, const Kernel *kernel) {
   return demand;
 }
 
-Reads group_reads(Arena *arena, const Module *module, uint32_t comp, const Groups *groups, uint32_t last) {
-  Kernel kernel = open_kernel(arena, module, comp, groups, last);
+Reads group_reads(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
+                  uint32_t last) {
+  Kernel kernel = open_kernel(arena, pod, module, comp, groups, last);
   return reads_of(arena, &kernel);
 }
 
@@ -283,14 +309,18 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
                     uint32_t last) {
   if (groups->repeated[last]) return (Demand){0};
   Arena *scratch = arena_new();
-  Kernel kernel = open_kernel(scratch, module, comp, groups, last);
+  Kernel kernel = open_kernel(scratch, pod, module, comp, groups, last);
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
-  for (uint32_t i = 0; i < reads.n; i++)
-    load(&demand, reads.at[i].bytes, read_from_hbm(&kernel, reads.at[i].value));
+  int64_t more_bytes = 0;
+  for (uint32_t i = 0; i < reads.n; i++) {
+    bool from_hbm = read_from_hbm(&kernel, reads.at[i].value);
+    load(&demand, reads.at[i].bytes, from_hbm);
+    more_bytes += from_hbm ? reads.at[i].more_bytes : 0;
+  }
   int64_t read_bytes = demand.vmem_bytes;
   prefetch_largest(pod, &kernel, &reads, &demand);
-  add_summing(pod, &kernel, read_bytes, &demand);
+  add_steps(pod, &kernel, read_bytes, more_bytes, &demand);
   for (uint32_t i = 0; i < kernel.members.n; i++) {
     uint32_t value = kernel.members.at[i];
     if (groups->leaves[value]) store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
@@ -327,12 +357,16 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   Arena *scratch = arena_new();
   Groups groups = groups_whole(scratch, module, callee);
   const Comp *body = module_comp(module, callee);
-  Kernel kernel = open_kernel(scratch, module, callee, &groups, body->root);
+  Kernel kernel = open_kernel(scratch, pod, module, callee, &groups, body->root);
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
-  for (uint32_t i = 0; i < reads.n; i++)
-    load_given(module, comp, given(&kernel, comp, fusion, reads.at[i].value), reads.at[i].bytes, &demand);
-  add_summing(pod, &kernel, demand.vmem_bytes, &demand);
+  int64_t more_bytes = 0;
+  for (uint32_t i = 0; i < reads.n; i++) {
+    const Instr *from = given(&kernel, comp, fusion, reads.at[i].value);
+    load_given(module, comp, from, reads.at[i].bytes, &demand);
+    more_bytes += in_hbm(from->shape) ? reads.at[i].more_bytes : 0;
+  }
+  add_steps(pod, &kernel, demand.vmem_bytes, more_bytes, &demand);
   const Instr *root = &body->instrs.at[body->root];
   const Shape *result = fusion->shape;
   bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;

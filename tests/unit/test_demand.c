@@ -125,6 +125,14 @@ Test(demand, products_take_the_cycles_that_the_compiler_estimates) {
   }
 }
 
+Test(demand, operands_are_gone_through_for_each_block_of_results) {
+  Matmul product = {1, 1, 4096, 2048, 512, 1, 1}, narrow = {1, 1, 32, 65536, 512, 1, 1};
+  cr_assert_eq(mxu_rounds(&pod, product, 0), 2);
+  cr_assert_eq(mxu_rounds(&pod, product, 1), 4);
+  cr_assert_eq(mxu_rounds(&pod, narrow, 0), 2, "a block is longer where it is narrow");
+  cr_assert_eq(mxu_rounds(&pod, narrow, 1), 1);
+}
+
 static double passes(DType dtype, const char *precision, const char *algorithm) {
   Instr *made = dot(dtype, dtype, 8, 8, 8);
   if (precision != NULL)

@@ -154,6 +154,27 @@ Test(schedule, what_follows_from_one_value_is_made_anew_for_each_kernel) {
   cr_assert_eq(schedule->hbm_temp_bytes, 0);
 }
 
+/* The constants' broadcasts are no values to load. */
+Test(schedule, what_follows_from_one_value_and_constants_is_made_anew_too) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[8192,8192] parameter(0)\n  k = f32[] constant(2)\n"
+      "  kk = f32[8192,8192] broadcast(k), dimensions={}\n  a = f32[8192,8192] add(x, kk)\n"
+      "  b = f32[8192,8192] multiply(a, kk)\n  c = f32[8192,8192] sine(b)\n  d = f32[8192,8192] cosine(b)\n"
+      "  ROOT t = (f32[8192,8192], f32[8192,8192]) tuple(c, d)\n}\n");
+  expect_steps(2);
+  for (uint32_t s = 0; s < 2; s++)
+    cr_assert_eq(step(s)->demand.hbm_bytes, (512 << 20) + 4, "the constant too");
+}
+
+/* Neither operand fits in VMEM: each is read for sixteen blocks of the other. */
+Test(schedule, a_product_reads_operands_anew_for_each_block_of_results) {
+  run("HloModule m\nENTRY e {\n"
+      "  a = bf16[16384,8192] parameter(0)\n  b = bf16[8192,16384] parameter(1)\n"
+      "  ROOT c = bf16[16384,16384] dot(a, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->demand.hbm_bytes, (int64_t)(16 * 256 + 16 * 256 + 512) << 20);
+}
+
 /* The exponentials and their sums come out of one kernel, which stands before the other use. */
 Test(schedule, a_reduction_joins_what_makes_its_operand) {
   run("HloModule m\n"
