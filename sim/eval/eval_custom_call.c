@@ -5,8 +5,8 @@
 
 /* A change of view between global and local shapes, where the two are the same; the interpreter slices and
  * joins others. */
-static Status eval_same_shape(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                              Tensor **result) {
+Status eval_same_shape(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                       Tensor **result) {
   uint32_t n = instr->operands.n;
   if (shape_is_tuple(instr->shape)) {
     for (uint32_t i = 0; i < n; i++) tensor_retain(operands[i]);
@@ -20,8 +20,8 @@ static Status eval_same_shape(const EvalContext *context, const Instr *instr, Te
 }
 
 /* A mark on the program without a value. */
-static Status eval_nothing(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                           Tensor **result) {
+Status eval_nothing(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                    Tensor **result) {
   (void)context, (void)operands;
   *result = tensor_new(instr->shape, true);
   return STATUS_OK;
@@ -33,8 +33,7 @@ static void fill_zeros(Tensor *value) {
 }
 
 /* Memory that the program fills later. */
-static Status eval_zeros(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                         Tensor **result) {
+Status eval_zeros(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
   (void)operands;
   if (!shape_is_array(instr->shape)) return eval_unsupported(context, instr, "a tuple of buffers");
   *result = tensor_new(instr->shape, true);
@@ -60,8 +59,7 @@ static uint32_t joined_dim(const Instr *instr, Tensor *const *operands) {
 }
 
 /* A prefetch in slices: the slices, which lie one behind the other, as one array. */
-static Status eval_joined(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                          Tensor **result) {
+Status eval_joined(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
   uint32_t d = shape_is_array(instr->shape) ? joined_dim(instr, operands) : UINT32_MAX;
   if (d >= instr->shape->rank)
     return eval_unsupported(context, instr, "slices that do not make up the result");
@@ -70,6 +68,17 @@ static Status eval_joined(const EvalContext *context, const Instr *instr, Tensor
   concatenate.attrs = &attr;
   concatenate.n_attrs = 1;
   return eval_concatenate(context, &concatenate, operands, result);
+}
+
+/* An elementwise op that was written as a custom call, mhlo.<op>. */
+Status eval_named_op(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                     Tensor **result) {
+  Str target = instr_custom_call_target(instr);
+  Instr op = *instr;
+  if (!op_parse(str_sub(target, strlen("mhlo."), target.n), &op.op) || instr->operands.n != 1 ||
+      !shape_is_array(instr->shape) || tensor_elements(operands[0]) != shape_elements(instr->shape))
+    return eval_unsupported(context, instr, "a custom call of this form");
+  return eval_unary(context, &op, operands, result);
 }
 
 typedef struct {
@@ -84,11 +93,43 @@ static const Target targets[] = {
 #undef TARGET
 };
 
+/* Whether a target is the pattern, in which ? is any letter. */
+static bool matches(Str text, const char *pattern) {
+  if (text.n != strlen(pattern)) return false;
+  for (size_t i = 0; i < text.n; i++) {
+    if (pattern[i] != '?' && pattern[i] != text.at[i]) return false;
+  }
+  return true;
+}
+
 static const Target *target_of(Str text) {
   for (uint32_t i = 0; i < sizeof targets / sizeof *targets; i++) {
-    if (str_is(text, targets[i].text)) return &targets[i];
+    if (matches(text, targets[i].text)) return &targets[i];
   }
   return NULL;
+}
+
+/* What follows `key = ` in a configuration; empty where the key is not there. */
+static Str config_value(const Instr *instr, const char *key) {
+  Str raw = instr_word(instr, ATTR_backend_config);
+  size_t n = strlen(key);
+  for (size_t i = 1; i + n < raw.n; i++) {
+    bool starts = raw.at[i - 1] == '{' || raw.at[i - 1] == ' ' || raw.at[i - 1] == ',';
+    Str rest = str_sub(raw, i + n, raw.n);
+    if (starts && memcmp(raw.at + i, key, n) == 0 && str_starts(rest, " = ")) return str_sub(rest, 3, rest.n);
+  }
+  return (Str){0};
+}
+
+bool backend_config_int(const Instr *instr, const char *key, int64_t *value) {
+  Str text = config_value(instr, key);
+  size_t end = 0;
+  while (end < text.n && (text.at[end] == '-' || (text.at[end] >= '0' && text.at[end] <= '9'))) end++;
+  return end != 0 && str_to_int(str_sub(text, 0, end), value);
+}
+
+bool backend_config_flag(const Instr *instr, const char *key) {
+  return str_starts(config_value(instr, key), "true");
 }
 
 bool custom_call_exists(Str target) {

@@ -1,4 +1,4 @@
-/* sort and topk. The sorted dimension is brought last, so that the operands are lines of n elements, and each
+/* sort. The sorted dimension is brought last, so that the operands are lines of n elements, and each
  * line gets a permutation. Where the comparator is one comparison of the same function of both sides, that
  * function is computed once an element and the lines are sorted by its values; any other comparator is asked
  * by a sorting network (Batcher's odd-even merge sort), whose comparisons do not depend on data and so are
@@ -220,33 +220,4 @@ Status eval_sort(const EvalContext *context, const Instr *instr, Tensor *const *
   free(sorting.operands);
   free(sorting.places);
   return status;
-}
-
-/* The k largest (or smallest) of each line with their places, the first of equals first. */
-Status eval_topk(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
-  const Tensor *x = operands[0];
-  bool well_formed = shape_is_tuple(instr->shape) && instr->shape->rank == 2 && x->rank != 0 &&
-                     instr->shape->parts[1]->dtype == DTYPE_S32;
-  if (!well_formed)
-    return eval_unsupported(context, instr, "a topk that does not give values and s32 places");
-  Tensor *values = tensor_new(instr->shape->parts[0], true),
-         *places = tensor_new(instr->shape->parts[1], true);
-  int64_t n = x->dims[x->rank - 1], k = values->dims[values->rank - 1],
-          lines = n ? tensor_elements(x) / n : 0;
-  bool largest = instr_flag(instr, ATTR_largest) || instr_attr(instr, ATTR_largest) == NULL;
-  uint32_t bytes = dtype_bytes(x->dtype);
-  Keyed *keyed = malloc((size_t)(2 * n + 1) * sizeof *keyed);
-  for (int64_t line = 0; line < lines; line++) {
-    const unsigned char *from = x->data + line * n * bytes;
-    sort_keys(x->dtype, n, from, false, keyed);
-    if (largest) sort_keys_descending(n, keyed);
-    sort_keyed(n, keyed, keyed + n);
-    for (int64_t i = 0; i < k && i < n; i++) {
-      memcpy(values->data + (line * k + i) * bytes, from + keyed[i].place * bytes, bytes);
-      ((int32_t *)places->data)[line * k + i] = (int32_t)keyed[i].place;
-    }
-  }
-  free(keyed);
-  *result = tensor_tuple((Tensor *[]){values, places}, 2);
-  return STATUS_OK;
 }

@@ -10,6 +10,11 @@
                           Tensor **result);
 #include "sim/ir/opcode.def"
 #undef OP
+#define TARGET(text, evaluator, passes_on)                                                                   \
+  Status eval_##evaluator(const EvalContext *context, const Instr *instr, Tensor *const *operands,           \
+                          Tensor **result);
+#include "sim/eval/custom_call.def"
+#undef TARGET
 
 /* An error at the instruction: what is not supported, and a hint. */
 Status eval_unsupported(const EvalContext *context, const Instr *instr, const char *what);
@@ -66,6 +71,10 @@ Tensor *tensor_dot(Tensor *lhs, Tensor *rhs, const DotDims *dims, DType dtype);
 Tensor *tensor_transposed(const Tensor *x, const int64_t *order);
 /* The array in another type: itself (a reference) where it has it. */
 Tensor *tensor_converted(Tensor *tensor, DType dtype);
+
+/* A value of a custom call's backend_config, written {key = 76 : ui8, …}; false where it is not there. */
+bool backend_config_int(const Instr *instr, const char *key, int64_t *value);
+bool backend_config_flag(const Instr *instr, const char *key); /* key = true */
 
 /* Whether the target of a custom call can be evaluated. */
 bool custom_call_exists(Str target);
