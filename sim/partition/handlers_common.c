@@ -216,6 +216,7 @@ Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool r
                          .wanted = wanted.at,
                          .results = results,
                          .reduces = reduces,
+                         .contracts = instr->op == OP_DOT,
                          .point_cost_bytes = instr->op == OP_DOT ? mxu_point_bytes : hbm_point_bytes};
   *plan = plan_choose(spmd, &problem);
   return STATUS_OK;

@@ -82,6 +82,7 @@ static void choose(Sliding *op, double point_cost, Plan *plan) {
                          .wanted = wanted_of(spmd, op->instr).at,
                          .results = results,
                          .reduces = true,
+                         .contracts = op->instr->op == OP_CONVOLUTION,
                          .point_cost_bytes = point_cost,
                          .own_cost = halo_cost,
                          .self = op};

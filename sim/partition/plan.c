@@ -5,6 +5,8 @@
 
 #include "sim/partition/reshard.h"
 
+#include <math.h>
+
 enum { OPTIONS = 8, COMBINATIONS = 300 };
 
 typedef struct {
@@ -162,13 +164,30 @@ static bool plan_allowed(const Plan *plan) {
   return true;
 }
 
-static double compute_cost(const PlanProblem *problem, const Plan *plan) {
-  double points = 1;
-  for (uint32_t f = 0; f < plan->rule->n_factors; f++) {
-    int64_t size = plan->rule->factors[f].size, shards = axes_size(plan->axes[f]);
-    points *= (double)((size + shards - 1) / shards);
+static double cut_size(int64_t size, int64_t shards) {
+  return (double)((size + shards - 1) / shards);
+}
+
+static double local_elements(const Plan *plan, const TensorFactors *tensor, const Shape *global) {
+  double elements = 1;
+  for (uint32_t d = 0; d < tensor->rank; d++) {
+    int64_t shards = 1;
+    for (uint32_t i = 0; i < tensor->dims[d].n; i++) shards *= axes_size(plan->axes[tensor->dims[d].at[i]]);
+    elements *= cut_size(global->dims[d], shards);
   }
-  return points * problem->point_cost_bytes;
+  return elements;
+}
+
+static double compute_cost(const PlanProblem *problem, const Plan *plan) {
+  const FactorRule *rule = plan->rule;
+  double points = 1, largest = 0;
+  for (uint32_t f = 0; f < rule->n_factors; f++)
+    points *= cut_size(rule->factors[f].size, axes_size(plan->axes[f]));
+  for (uint32_t i = 0; i < rule->n_operands; i++)
+    largest = fmax(largest, local_elements(plan, &rule->operands[i], problem->operands[i].global));
+  for (uint32_t i = 0; i < rule->n_results; i++)
+    largest = fmax(largest, local_elements(plan, &rule->results[i], problem->results[i]));
+  return (problem->contracts ? points : largest) * problem->point_cost_bytes;
 }
 
 /* Bytes on the wire of the plan that is chosen now; infinite where it may not be. */

@@ -23,7 +23,8 @@ struct PlanProblem {
   const Sharding *const *wanted; /* an entry a result */
   const Shape *const *results;   /* global shapes */
   bool reduces;                  /* whether reduction factors may be cut (the result is then unreduced) */
-  double point_cost_bytes;       /* of a point of the op's iteration space, in bytes on the wire */
+  double point_cost_bytes;       /* of an element of its largest array, in bytes on the wire */
+  bool contracts;                /* a dot or a convolution: of a point of its iteration space */
   OwnCost own_cost;              /* NULL: none */
   void *self;                    /* of own_cost */
 };
