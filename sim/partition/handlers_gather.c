@@ -12,6 +12,7 @@ typedef struct {
   uint32_t operand, indices; /* of the new computation, local */
   const Shape *whole;        /* of the operand, global */
   Ints index_map;            /* operand dimension of each index column */
+  int64_t *windows;          /* rows that an index picks of each operand dimension */
   int64_t vector_dim;        /* of the indices; their rank where an index is a scalar */
   uint32_t ok;               /* gather: where the row is this device's own; NO_ID: everywhere */
 } Indexed;
@@ -21,7 +22,7 @@ static AxisList dim_axes(const Indexed *at, uint32_t dim) {
   return factors.n == 1 ? at->plan->axes[factors.at[0]] : (AxisList){0};
 }
 
-/* Whether a window along the dimension is one row of it, at an index. */
+/* Whether an index says where the window begins along the dimension. */
 static bool is_indexed(const Indexed *at, uint32_t dim) {
   for (uint32_t i = 0; i < at->index_map.n; i++)
     if (at->index_map.at[i] == dim) return true;
@@ -95,24 +96,48 @@ static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gat
   at->ok = at->ok == NO_ID ? ok : spmd_binary(spmd, OP_AND, at->ok, ok);
 }
 
-/* Whether windows take the dimension whole: each device then has its part of every window, and the index,
- * which can only be 0, means the same there. */
-static bool windows_are_cut(const Indexed *at, uint32_t dim, bool gather) {
-  const FactorRule *rule = at->plan->rule;
-  const TensorFactors *slices = gather ? &rule->results[0] : &rule->operands[2];
-  uint32_t factor = rule->operands[0].dims[dim].at[0];
-  for (uint32_t d = 0; d < slices->rank; d++)
-    for (uint32_t i = 0; i < slices->dims[d].n; i++)
-      if (slices->dims[d].at[i] == factor) return true;
-  return false;
-}
-
+/* A window that is all of a dimension can only begin at its first row, on every device. */
 static void localize_indices(Indexed *at, bool gather) {
   widen_indices(at);
   for (uint32_t i = 0; i < at->index_map.n; i++) {
     uint32_t dim = (uint32_t)at->index_map.at[i];
-    if (dim_axes(at, dim).n != 0 && !windows_are_cut(at, dim, gather)) localize_column(at, i, dim, gather);
+    if (dim_axes(at, dim).n != 0 && at->windows[dim] != at->whole->dims[dim])
+      localize_column(at, i, dim, gather);
   }
+}
+
+static bool ints_hold(Ints ints, int64_t value) {
+  for (uint32_t i = 0; i < ints.n; i++)
+    if (ints.at[i] == value) return true;
+  return false;
+}
+
+/* Rows that an update of a scatter has of each dimension of the operand. */
+static int64_t *update_windows(Spmd *spmd, const Instr *instr, const Shape *updates) {
+  Ints window = instr_ints(instr, ATTR_update_window_dims),
+       gone = instr_ints(instr, ATTR_inserted_window_dims);
+  Ints batch = instr_ints(instr, ATTR_input_batching_dims);
+  int64_t *sizes = ARENA_ARRAY(spmd->scratch, int64_t, instr->shape->rank + 1);
+  for (uint32_t d = 0, w = 0; d < instr->shape->rank; d++) {
+    bool one = ints_hold(gone, d) || ints_hold(batch, d) || w >= window.n;
+    sizes[d] = one ? 1 : updates->dims[window.at[w++]];
+  }
+  return sizes;
+}
+
+/* The rule, but that a part of a dimension that is picked without an index, its first rows, is not to be cut.
+ */
+static const FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRule *rule, AttrId batching) {
+  Spmd *spmd = at->spmd;
+  FactorRule *copy = arena_copy(spmd->scratch, rule, sizeof *rule);
+  copy->factors = arena_copy(spmd->scratch, rule->factors, rule->n_factors * sizeof *rule->factors);
+  Ints batch = instr_ints(at->instr, batching);
+  for (uint32_t d = 0; d < at->whole->rank; d++) {
+    Ids factors = rule->operands[0].dims[d];
+    if (is_indexed(at, d) || ints_hold(batch, d) || at->windows[d] == at->whole->dims[d]) continue;
+    for (uint32_t i = 0; i < factors.n; i++) copy->factors[factors.at[i]].kind = FACTOR_NEED_REPLICATION;
+  }
+  return copy;
 }
 
 /* --- gather
@@ -152,14 +177,6 @@ static void set_slice_sizes(const Indexed *at, uint32_t local) {
   instr_set_ints(spmd->module, spmd_instr(spmd, local), ATTR_slice_sizes, dims, sizes.n);
 }
 
-/* A dimension that is dropped but has no index means its first row: it must not be cut. */
-static bool drops_indexed_only(const Indexed *at, AttrId dropped_dims) {
-  Ints dropped = instr_ints(at->instr, dropped_dims);
-  for (uint32_t i = 0; i < dropped.n; i++)
-    if (!is_indexed(at, (uint32_t)dropped.at[i]) && at->whole->dims[dropped.at[i]] > 1) return false;
-  return true;
-}
-
 static Status finish(const Indexed *at, uint32_t local, uint32_t reducer, ShardedValue *result) {
   Spmd *spmd = at->spmd;
   ShardedValue value = value_new(spmd, 1);
@@ -181,8 +198,9 @@ Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result) {
       .spmd = spmd, .instr = instr, .whole = operand_value(spmd, instr, 0).at[0].global, .ok = NO_ID};
   at.index_map = instr_ints(instr, ATTR_start_index_map);
   at.vector_dim = instr_int(instr, ATTR_index_vector_dim, 0);
-  if (rule == NULL || !drops_indexed_only(&at, ATTR_collapsed_slice_dims))
-    return handle_replicated(spmd, instr, result);
+  if (rule == NULL) return handle_replicated(spmd, instr, result);
+  at.windows = instr_ints(instr, ATTR_slice_sizes).at;
+  rule = rule_with_whole_parts(&at, rule, ATTR_operand_batching_dims);
   Plan plan;
   Sharded operand, indices;
   TRY(plan_instr(spmd, instr, rule, true, &plan));
@@ -234,8 +252,9 @@ Status handle_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   Indexed at = {.spmd = spmd, .instr = instr, .whole = instr->shape, .ok = NO_ID};
   at.index_map = instr_ints(instr, ATTR_scatter_dims_to_operand_dims);
   at.vector_dim = instr_int(instr, ATTR_index_vector_dim, 0);
-  if (rule == NULL || instr->operands.n != 3 || !drops_indexed_only(&at, ATTR_inserted_window_dims))
-    return handle_replicated(spmd, instr, result);
+  if (rule == NULL || instr->operands.n != 3) return handle_replicated(spmd, instr, result);
+  at.windows = update_windows(spmd, instr, operand_value(spmd, instr, 2).at[0].global);
+  rule = rule_with_whole_parts(&at, rule, ATTR_input_batching_dims);
   Plan plan;
   Sharded operand, updates;
   TRY(plan_instr(spmd, instr, rule, true, &plan));

@@ -28,8 +28,23 @@ static Status plan_results(Spmd *spmd, const Instr *instr, const Plan *plan, uin
   return value_reshard(spmd, &value, &wanted, result);
 }
 
+/* Top-k sees its last dimension whole; where it gives all of it back, the rule of propagation lets it pass.
+ */
+static void keep_last_whole(Spmd *spmd, FactorRule *rule) {
+  TensorFactors tensor = rule->operands[0];
+  Ids last = tensor.rank == 0 ? (Ids){0} : tensor.dims[tensor.rank - 1];
+  rule->factors = arena_copy(spmd->scratch, rule->factors, rule->n_factors * sizeof *rule->factors);
+  for (uint32_t i = 0; i < last.n; i++) rule->factors[last.at[i]].kind = FACTOR_NEED_REPLICATION;
+}
+
 static const FactorRule *rule_for(Spmd *spmd, const Instr *instr) {
-  return rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
+  const FactorRule *rule = rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
+  bool topk = instr->op == OP_TOPK ||
+              (instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "TopK"));
+  if (rule == NULL || !topk) return rule;
+  FactorRule *copy = arena_copy(spmd->scratch, rule, sizeof *rule);
+  keep_last_whole(spmd, copy);
+  return copy;
 }
 
 /* `local` with the layouts of `global`. */

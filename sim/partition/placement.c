@@ -30,6 +30,19 @@ static bool axis_in_use(const AxisList *lists, uint32_t n, uint32_t axis) {
   return false;
 }
 
+/* Whether a part of an axis begins, or ends, where an atom does. */
+static bool is_whole(const AtomSpace *space, AxisRef ref) {
+  bool begins = false, ends = false;
+  for (uint32_t a = 0; a < space->n_atoms; a++) {
+    AxisRef atom = space->atoms[a];
+    if (atom.axis != ref.axis) continue;
+    begins = begins || atom.pre == ref.pre;
+    ends = ends || atom.pre * atom.size == ref.pre * ref.size;
+  }
+  return begins && ends;
+}
+
+/* False where parts do not fit together: "x":(1)2 and "x":(1)3 of an axis of 6. */
 static bool cut_axis(AtomSpace *space, const AxisList *lists, uint32_t n, uint32_t axis) {
   int64_t end = space->mesh->axes[axis].size;
   for (int64_t pre = 1; pre < end;) {
@@ -37,6 +50,10 @@ static bool cut_axis(AtomSpace *space, const AxisList *lists, uint32_t n, uint32
     if (!cut_add(space, (AxisRef){axis, pre, next / pre})) return false;
     pre = next;
   }
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < lists[i].n; k++)
+      if (lists[i].at[k].axis == axis && lists[i].at[k].size > 1 && !is_whole(space, lists[i].at[k]))
+        return false;
   return true;
 }
 

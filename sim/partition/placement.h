@@ -33,7 +33,7 @@ typedef struct {
 
 /* Cuts the axes so that both shardings are told in whole atoms; with `finer` also where the shards of a
  * dimension that one of them has more of end: what must move to another dimension is then an atom. False
- * where that takes too many atoms. */
+ * where that takes too many atoms, or parts of an axis do not fit together. */
 bool space_cut(AtomSpace *space, const Shape *shape, const Sharding *from, const Sharding *to, bool finer);
 
 /* The placement that a sharding is: tiles of ceil(size / shards). */

@@ -273,7 +273,9 @@ static void add_displaced(Choice *choice) {
     FactorOptions *options = &choice->options[f];
     if (rule->factors[f].kind != FACTOR_PASS_THROUGH) continue;
     for (uint32_t i = options->n; i-- > 0;)
-      option_add(options, axes_concat(choice->spmd->scratch, choice->spmd->mesh, options->at[i], displaced));
+      if (!axes_overlap(options->at[i], displaced))
+        option_add(options,
+                   axes_concat(choice->spmd->scratch, choice->spmd->mesh, options->at[i], displaced));
     option_add(options, displaced);
   }
 }

@@ -230,10 +230,23 @@ static uint32_t (*const emitters[])(const Emit *, uint32_t) = {[ROUTE_SLICE] = e
 /* --- reshard
  * ------------------------------------------------------------------------------------------------------ */
 
+/* Between shardings that cannot be told in the same atoms: what both have in front. */
+static const Sharding *stopover(Spmd *spmd, const Sharding *from, const Sharding *to) {
+  const Sharding *stop = sharding_replicated(spmd->arena, from->mesh, from->rank, false);
+  for (uint32_t d = 0; d < from->rank; d++) {
+    AxisList front = axes_common_prefix(spmd->arena, from->mesh, from->dims[d].axes, to->dims[d].axes);
+    stop = sharding_with_dim(spmd->arena, stop, d, front);
+  }
+  return sharding_eq(stop, from) || sharding_eq(stop, to) ? NULL : stop;
+}
+
 double reshard_cost_between(Spmd *spmd, const Shape *global, const Sharding *from, const Sharding *to) {
   if (sharding_eq(from, to)) return 0;
   const CachedRoute *cached = route_between(spmd, global, from, to);
-  return cached == NULL ? 1e30 : cached->route.cost;
+  if (cached != NULL) return cached->route.cost;
+  const Sharding *stop = stopover(spmd, from, to);
+  if (stop == NULL) return 1e30;
+  return reshard_cost_between(spmd, global, from, stop) + reshard_cost_between(spmd, global, stop, to);
 }
 
 static bool reduces_alike(const Sharded *value, const Sharded *variant) {
@@ -299,6 +312,11 @@ Status reshard(Spmd *spmd, Sharded value, const Sharding *to, Sharded *result) {
     return STATUS_OK;
   }
   const CachedRoute *cached = route_between(spmd, value.global, from.sharding, to);
+  const Sharding *stop = cached == NULL ? stopover(spmd, from.sharding, to) : NULL;
+  if (stop != NULL) {
+    TRY(reshard(spmd, from, stop, &from));
+    return reshard(spmd, from, to, result);
+  }
   RETURN_IF(cached == NULL,
             diag_fail(spmd->diag, STATUS_INVALID, NOWHERE, "use fewer axes or sub-axes",
                       "a mesh of more than %d parts of axes is not supported yet", PLACEMENT_ATOMS));
