@@ -87,6 +87,12 @@ static Value *settled(void *self, Value *value, const Shape *shape) {
   return tensor_settled(value, shape);
 }
 
+static DType carried(void *self, DType dtype) {
+  const Values *values = self;
+  bool narrow = dtype_class(dtype) == DCLASS_FLOAT && dtype_bits(dtype) < 32;
+  return narrow && values->excess_precision ? DTYPE_F32 : dtype;
+}
+
 static Value *array(void *self, const Shape *shape, bool known) {
   (void)self;
   return tensor_new(shape, known);
@@ -124,6 +130,7 @@ static const ValueOps table = {.retain = retain,
                                .parameter = parameter,
                                .evaluate = evaluate,
                                .settled = settled,
+                               .carried = carried,
                                .array = array,
                                .bytes = bytes,
                                .combine = combine,

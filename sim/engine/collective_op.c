@@ -52,6 +52,8 @@ static void find_results(Arena *arena, CollectiveOp *own, const Shape *shape) {
   const Shape **results = ARENA_ARRAY(arena, const Shape *, own->n_results);
   for (uint32_t i = 0; i < own->n_results; i++) results[i] = own->is_tuple ? shape->parts[i] : shape;
   own->results = results;
+  own->carried_in = ARENA_ARRAY(arena, const Shape *, own->n_results);
+  own->carried_out = ARENA_ARRAY(arena, const Shape *, own->n_results);
 }
 
 static Status find_groups(Execution *execution, CollectiveOp *own) {
@@ -81,15 +83,25 @@ static bool reduces(const CollectiveOp *op) {
   return op->kind == COLLECTIVE_ALL_REDUCE || op->kind == COLLECTIVE_REDUCE_SCATTER;
 }
 
+/* The type that elements of a written type have in memory. */
+static DType carried_dtype(const Execution *execution, const CollectiveOp *op, DType written) {
+  const ValueOps *values = values_of(execution);
+  bool summed =
+      reduces(op) && comp_binary_op(execution->module, instr_comp(op->instr, ATTR_to_apply)) == OP_COUNT;
+  if (values == NULL || values->carried == NULL || summed) return written;
+  return values->carried(values->self, written);
+}
+
 /* Whether a type's elements can travel as plain bytes. */
-static bool is_bytes(const CollectiveOp *op, DType dtype) {
-  return !reduces(op) && dtype_bits(dtype) == 8 * dtype_bytes(dtype);
+static bool is_bytes(const CollectiveOp *op, DType dtype, DType carried) {
+  return !reduces(op) && dtype == carried && dtype_bits(dtype) == 8 * dtype_bytes(dtype);
 }
 
 /* The payload that an operand belongs to: one of its type, or of bytes. */
-static PayloadRun *run_for(Execution *execution, CollectiveOp *op, DType dtype, uint32_t members) {
-  uint32_t bytes = is_bytes(op, dtype) ? 1 : dtype_bytes(dtype);
-  uint32_t bits = is_bytes(op, dtype) ? 8 : dtype_bits(dtype);
+static PayloadRun *run_for(Execution *execution, CollectiveOp *op, DType written, DType dtype,
+                           uint32_t members) {
+  uint32_t bytes = is_bytes(op, written, dtype) ? 1 : dtype_bytes(dtype);
+  uint32_t bits = is_bytes(op, written, dtype) ? 8 : dtype_bits(written);
   for (uint32_t i = 0; i < op->runs.n; i++) {
     const LaunchSpec *spec = &op->runs.at[i].groups[0].spec;
     bool same = spec->element_bytes == bytes && spec->element_bits == bits;
@@ -132,12 +144,17 @@ static Status find_payloads(Execution *execution, CollectiveOp *op) {
     const Shape *operand = comp_instr(execution->module, op->comp, operands.at[i])->shape;
     const Shape *result = op->results[i];
     RETURN_IF(!shape_is_array(operand) || !shape_is_array(result), misshaped(execution, op));
-    PayloadRun *run = run_for(execution, op, operand->dtype, members);
+    bool rounds = dtype_class(operand->dtype) == DCLASS_FLOAT && dtype_class(result->dtype) == DCLASS_FLOAT;
+    RETURN_IF(operand->dtype != result->dtype && !rounds, misshaped(execution, op));
+    DType carried = carried_dtype(execution, op, result->dtype);
+    const Shape *sent = op->carried_in[i] = shape_with_dtype(arena, operand, carried);
+    const Shape *got = op->carried_out[i] = shape_with_dtype(arena, result, carried);
+    PayloadRun *run = run_for(execution, op, result->dtype, carried, members);
     run->in.array_of_member = run->out.array_of_member = array_of_member;
-    bool fits = payload_add(arena, &run->in, i, operand, in) && payload_add(arena, &run->out, i, result, out);
+    bool fits = payload_add(arena, &run->in, i, sent, in) && payload_add(arena, &run->out, i, got, out);
     RETURN_IF(!fits || run->in.elements != run->out.elements, misshaped(execution, op));
-    int64_t larger = shape_bytes(operand) > shape_bytes(result) ? shape_bytes(operand) : shape_bytes(result);
-    op->payload_bytes += larger;
+    const Shape *whole = shape_elements(operand) > shape_elements(result) ? operand : result;
+    op->payload_bytes += shape_bytes(shape_with_dtype(arena, whole, result->dtype));
   }
   RETURN_IF(array_of_member && op->runs.n > 1, misshaped(execution, op));
   for (uint32_t i = 0; i < op->runs.n; i++)

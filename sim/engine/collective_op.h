@@ -34,7 +34,8 @@ struct CollectiveOp {
   GroupList groups;               /* of chips */
   uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
   uint64_t *counts;               /* executions by chip */
-  const Shape *const *results;
+  const Shape **results;
+  const Shape **carried_in, **carried_out; /* operands and results as they are in memory */
   uint32_t n_results;
   bool is_tuple; /* the result */
   Vec(PayloadRun) runs;

@@ -129,8 +129,7 @@ static void find_operand_bytes(Visit *visit, Value *const *operands) {
   visit->known = values != NULL;
   if (values == NULL) return;
   for (uint32_t i = 0; i < visit->op->n_results; i++) {
-    uint32_t operand = visit->op->instr->operands.at[i];
-    const Shape *shape = comp_instr(visit->execution->module, visit->op->comp, operand)->shape;
+    const Shape *shape = visit->op->carried_in[i];
     visit->operands[i] = values->settled(values->self, operands[i], shape);
     visit->operand_bytes[i] = values->bytes(values->self, visit->operands[i]);
     visit->known = visit->known && (visit->operand_bytes[i] != NULL || shape_elements(shape) == 0);
@@ -162,7 +161,7 @@ static void run_kernel(Visit *visit, uint32_t i) {
 static void make_results(Visit *visit) {
   const ValueOps *values = values_of(visit->execution);
   for (uint32_t i = 0; values != NULL && i < visit->op->n_results; i++) {
-    visit->results[i] = values->array(values->self, visit->op->results[i], visit->known);
+    visit->results[i] = values->array(values->self, visit->op->carried_out[i], visit->known);
     visit->result_bytes[i] = values->bytes(values->self, visit->results[i]);
   }
 }

@@ -27,6 +27,9 @@ typedef struct {
                      const bool *given_up, Value **result);
   /* The value (given) with the very element types of the shape; one that has them may be the same. */
   Value *(*settled)(void *self, Value *value, const Shape *shape);
+  /* The type that floats of a type have in memory while a collective of plain sums or none carries them, a
+   * wider one perhaps; on the wire they are as written. NULL: as written there too. */
+  DType (*carried)(void *self, DType dtype);
   /* A new array for a collective's result. */
   Value *(*array)(void *self, const Shape *shape, bool known);
   /* Bytes of an array: to read, and (of one from array()) to write. */

@@ -4,8 +4,8 @@
  *
  * Most of these roundings are no wish of the program: the compiler gives the operands of f32 dots to the MXU
  * as bf16. With excess precision they are left out, as XLA's xla_allow_excess_precision allows: a tensor may
- * then have a wider float type than its instruction, until a collective, an output or an op that looks at the
- * bits settles it. */
+ * then have a wider float type than its instruction, until an output or an op that looks at the bits settles
+ * it. Collectives carry it as it is. */
 #include "sim/eval/mixed_floats.h"
 
 #include <stdlib.h>

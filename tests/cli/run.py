@@ -2,7 +2,7 @@
 """Runs the command-line cases: run.py PODSIM SOURCE [NAME...].
 
 A case is a folder with
-  cmd            a shell line; $podsim and $source stand for the program and the project's folder
+  cmd            a shell line; $podsim and $source stand for the program and the project's folder, $python for this Python
   status         the exit code that is wanted (0 without the file)
   stdout, stderr the whole text that is wanted
   stdout.has, stderr.has   lines that must each occur somewhere in the text
@@ -39,7 +39,7 @@ def file_faults(case, folder):
 
 def faults(case, podsim, source):
     with tempfile.TemporaryDirectory() as folder:
-        env = dict(os.environ, podsim=podsim, source=source, LC_ALL="C")
+        env = dict(os.environ, podsim=podsim, source=source, python=sys.executable, LC_ALL="C")
         r = subprocess.run(["sh", "-c", read(case / "cmd")], cwd=folder, env=env, capture_output=True, text=True,
                            errors="replace", timeout=300)
         want = int(read(case / "status") or 0)

@@ -170,6 +170,17 @@ Test(values, excess_precision_leaves_out_what_only_a_compiler_rounds) {
   cr_assert_eq(rounded_and_back("asked", true), 256);
 }
 
+Test(values, collectives_carry_narrow_floats_as_f32_in_excess_precision) {
+  start(true);
+  const ValueOps *ops = values_ops(values);
+  values_set_excess_precision(values, true);
+  cr_expect_eq(ops->carried(ops->self, DTYPE_BF16), DTYPE_F32);
+  cr_expect_eq(ops->carried(ops->self, DTYPE_F64), DTYPE_F64);
+  cr_expect_eq(ops->carried(ops->self, DTYPE_S8), DTYPE_S8);
+  values_set_excess_precision(values, false);
+  cr_expect_eq(ops->carried(ops->self, DTYPE_BF16), DTYPE_BF16);
+}
+
 static bool is_known(const char *name, Value *const *operands) {
   const ValueOps *ops = values_ops(values);
   Value *result;
