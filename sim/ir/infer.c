@@ -274,6 +274,8 @@ Status infer_map(const Infer *at, const Shape **shape) {
   const Shape **params = ARENA_ARRAY(at->arena, const Shape *, n), *result;
   for (uint32_t i = 0; i < n; i++) params[i] = shape_scalar(at->arena, operand_shape(at, i)->dtype);
   TRY(expect_callee(at, "to_apply", instr_comp(at->instr, ATTR_to_apply), params, n, &result));
+  RETURN_IF(!shape_is_scalar(result),
+            INFER_FAIL(at, "to_apply must give a scalar, it gives %s", shape_words(at, result)));
   *shape = shape_with_dtype(at->arena, operand_shape(at, 0), result->dtype);
   return STATUS_OK;
 }

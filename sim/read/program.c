@@ -34,6 +34,7 @@ static Format find_format(Lexer *lex) {
   bool empty = lex_at_end(lex);
   if (lex->open_comment != NULL) return HLO_TEXT;
   if (empty) return NO_TEXT;
+  if (str_find(lex->source->text, 0) != lex->source->text.n) return BINARY;
   if (is_mlir(*lex)) return MLIR_TEXT;
   if (is_hlo(*lex)) return HLO_TEXT;
   return is_binary(lex->source->text) ? BINARY : OTHER_TEXT;

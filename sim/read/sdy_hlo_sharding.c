@@ -47,11 +47,21 @@ static Status read_mesh_axes(Translator *tr, Lexer *lex, SdyMesh *mesh) {
   return STATUS_OK;
 }
 
+/* Names stand in HLO's frontend attributes as they are. */
+static bool is_plain(Str name) {
+  for (size_t i = 0; i < name.n; i++) {
+    unsigned char c = (unsigned char)name.at[i];
+    if (c < ' ' || c == 0x7f || c == '"' || c == '\\') return false;
+  }
+  return name.n != 0;
+}
+
 static Status check_mesh(Translator *tr, const char *where, const SdyMesh *mesh) {
   int64_t devices = 1;
   RETURN_IF(mesh->sizes.n > MOST_AXES,
             OP_FAIL(tr, where, NULL, "a mesh has at most %d axes here", MOST_AXES));
   for (uint32_t a = 0; a < mesh->sizes.n; a++) {
+    RETURN_IF(!is_plain(mesh->axes[a]), OP_FAIL(tr, where, NULL, "an axis of this mesh has no plain name"));
     RETURN_IF(__builtin_mul_overflow(devices, mesh->sizes.at[a], &devices) || devices > INT32_MAX,
               OP_FAIL(tr, where, NULL, "this mesh has too many devices"));
   }
@@ -76,6 +86,8 @@ Status sdy_read_mesh(Translator *tr, const MlirOp *op) {
   const MlirAttr *name = mlir_get(op->attrs, "sym_name"), *mesh = mlir_get(op->attrs, "mesh");
   RETURN_IF(name == NULL || mesh == NULL || mesh->kind != MLIR_DIALECT,
             OP_FAIL(tr, op->at, NULL, "expected a mesh like @mesh = <[\"a\"=2]>"));
+  RETURN_IF(!str_eq(hlo_name(tr->scratch, name->text), name->text),
+            OP_FAIL(tr, name->at, NULL, "a mesh is named with letters, digits, _, . and -"));
   SdyMesh made = {.name = name->text, .text = mesh->text};
   Lexer lex = mlir_part(&tr->mlir->lex, mesh->text);
   TRY(read_mesh_body(tr, mesh->at, &lex, &made));
