@@ -13,6 +13,9 @@
  * ports: over all axes 2 for a ring, 1 for a line. An odd ring or line of L counts as (L L - 1)/L chips
  * there. Source: JAX Scaling Book, "Sharded matrices" (there W = 2 bw, and N-1 counts as N).
  *
+ * A group that spans S slices has the cut around each of them too, through its N/S chips there: for a gather
+ * V (S-1)/S / (N/S dcn). The larger of both counts.
+ *
  * A simulated collective takes more: start-up + hops x latency + bytes / (bw x efficiency). */
 #include "models/ici_model.h"
 
@@ -41,7 +44,9 @@ int64_t ici_startup_ps(const Pod *pod) {
 IciCost ici_cost(const Pod *pod) {
   return (IciCost){.startup = (double)ici_startup_ps(pod) * 1e-12,
                    .hop = (double)ici_hop_ps(pod) * 1e-12,
-                   .byte = 1 / ici_link_bw_Bps(pod)};
+                   .byte = 1 / ici_link_bw_Bps(pod),
+                   .dcn_hop = (double)pod->dcn_lat_ps * 1e-12,
+                   .dcn_byte = 1 / pod->dcn_bw_Bps};
 }
 
 double ici_seconds(IciCost cost, double hops, double link_bytes) {
@@ -54,8 +59,12 @@ const char *collective_text(CollectiveKind kind) {
 
 /* A group that is no segment as the ring that its kernel runs on; other groups as they are. */
 static GroupShape as_segment(GroupShape group) {
-  if (group.n_axes != 0) return group;
-  return (GroupShape){.n_axes = 1, .length = {group.members}, .wrap = {true}, .members = group.members};
+  if (group.n_axes != 0 || group.slices == group.members) return group;
+  return (GroupShape){.n_axes = 1,
+                      .length = {group.members},
+                      .wrap = {true},
+                      .members = group.members,
+                      .slices = group.slices};
 }
 
 /* Links that bring bytes to the chip with the fewest. */
@@ -79,22 +88,51 @@ static double all_to_all_link_bytes(GroupShape group, double bytes) {
   return most;
 }
 
-double collective_ideal_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
-  group = as_segment(group);
-  if (ports(group) == 0) return 0;
-  double members = (double)group.members, chip_Bps = (double)ports(group) * pod->ici_bw_Bps;
-  double gather_s = bytes * (members - 1) / members / chip_Bps;
+/* Through the links of a chip, or across the middle of an axis. */
+static double chip_cut_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
+  double chip_Bps = (double)ports(group) * pod->ici_bw_Bps;
+  if (chip_Bps == 0) return 0;
+  if (group.slices > 1) chip_Bps += pod->dcn_bw_Bps;
+  double members = (double)group.members, gather_s = bytes * (members - 1) / members / chip_Bps;
   switch (kind) {
   case COLLECTIVE_ALL_GATHER:
   case COLLECTIVE_REDUCE_SCATTER: return gather_s;
   case COLLECTIVE_ALL_REDUCE: return 2 * gather_s;
   case COLLECTIVE_ALL_TO_ALL:
-  case COLLECTIVE_RAGGED_ALL_TO_ALL: return all_to_all_link_bytes(group, bytes) / pod->ici_bw_Bps;
+  case COLLECTIVE_RAGGED_ALL_TO_ALL: {
+    double within = group.slices > 1 ? bytes / (double)group.slices : bytes;
+    return all_to_all_link_bytes(group, within) / pod->ici_bw_Bps;
+  }
   case COLLECTIVE_BROADCAST: return bytes / chip_Bps;
   case COLLECTIVE_PERMUTE: return bytes / pod->ici_bw_Bps;
   case COLLECTIVE_KINDS: break;
   }
   return 0;
+}
+
+/* Out of a slice, or into it, through the network cards of the group's chips there. */
+static double slice_cut_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
+  if (group.slices <= 1) return 0;
+  double slices = (double)group.slices, others = (slices - 1) / slices;
+  double slice_Bps = (double)group.members / slices * pod->dcn_bw_Bps;
+  switch (kind) {
+  case COLLECTIVE_ALL_GATHER:
+  case COLLECTIVE_REDUCE_SCATTER: return bytes * others / slice_Bps;
+  case COLLECTIVE_ALL_REDUCE: return 2 * bytes * others / slice_Bps;
+  case COLLECTIVE_ALL_TO_ALL:
+  case COLLECTIVE_RAGGED_ALL_TO_ALL: return bytes * others / pod->dcn_bw_Bps;
+  case COLLECTIVE_BROADCAST: return bytes / slice_Bps;
+  case COLLECTIVE_PERMUTE: return bytes / pod->dcn_bw_Bps;
+  case COLLECTIVE_KINDS: break;
+  }
+  return 0;
+}
+
+double collective_ideal_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
+  group = as_segment(group);
+  double chip_s = chip_cut_seconds(pod, kind, group, bytes);
+  double slice_s = slice_cut_seconds(pod, kind, group, bytes);
+  return chip_s > slice_s ? chip_s : slice_s;
 }
 
 int64_t collective_hops(CollectiveKind kind, GroupShape group) {

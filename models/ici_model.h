@@ -1,5 +1,6 @@
-/* What links cost, and the closed forms of ICI: what each collective takes on rings, lines and tori. Pure
- * functions. Used by the engine, for the choice of algorithms, `ideal_seconds`, `explain` and tests. */
+/* What links cost, and the closed forms of ICI: what each collective takes on rings, lines and tori, and over
+ * the network between slices. Pure functions. Used by the engine, for the choice of algorithms,
+ * `ideal_seconds`, `explain` and tests. */
 #pragma once
 
 #include "sim/config/pod.h"
@@ -21,9 +22,10 @@ double ici_link_bw_Bps(const Pod *pod);
 int64_t ici_hop_ps(const Pod *pod);
 int64_t ici_startup_ps(const Pod *pod);
 
-/* The same in seconds: a kernel, a hop, a byte over a link (or one of them alone, in its own unit). */
+/* The same in seconds: a kernel, a hop, a byte over a link (or one of them alone, in its own unit); and a
+ * transfer and a byte between slices. */
 typedef struct {
-  double startup, hop, byte;
+  double startup, hop, byte, dcn_hop, dcn_byte;
 } IciCost;
 
 IciCost ici_cost(const Pod *pod);
@@ -42,6 +44,7 @@ typedef struct {
   int64_t length[POD_AXES];
   bool wrap[POD_AXES];
   int64_t members;
+  int64_t slices; /* that it spans, the same segment in each; 0 as 1 */
 } GroupShape;
 
 /* Seconds at full link bandwidth alone: no latency, no protocol cost. `bytes`: the whole gathered or reduced

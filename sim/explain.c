@@ -142,6 +142,15 @@ static void add_compute(Explanation *explanation) {
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
 }
 
+static void add_dcn(Explanation *explanation, const LedgerOp *op) {
+  const Pod *pod = &explanation->pipeline->config->pod;
+  add_time(explanation, "DCN latency", op->dcn_steps * pod->dcn_lat_ps);
+  buf_printf(explanation->buf, "   %u transfer%s between slices, one after the other\n", op->dcn_steps,
+             op->dcn_steps == 1 ? "" : "s");
+  add_time(explanation, "DCN", (int64_t)(op->dcn_bytes / pod->dcn_bw_Bps * 1e12));
+  buf_printf(explanation->buf, "   %.0f bytes one way, beside those over links\n", op->dcn_bytes);
+}
+
 static void add_collective(Explanation *explanation, const LedgerOp *op) {
   StrBuf *buf = explanation->buf;
   const Pod *pod = &explanation->pipeline->config->pod;
@@ -157,11 +166,15 @@ static void add_collective(Explanation *explanation, const LedgerOp *op) {
   buf_printf(buf, "   %u hop%s, one after the other\n", op->steps, op->steps == 1 ? "" : "s");
   add_time(explanation, "link", (int64_t)(op->link_bytes / ici_link_bw_Bps(pod) * 1e12));
   buf_printf(buf, "   %.0f bytes one way\n", op->link_bytes);
+  if (op->dcn_steps > 0) add_dcn(explanation, op);
   add_time(explanation, "closed form", (int64_t)(op->ideal_seconds * 1e12));
   buf_add(buf, STR("   at link bandwidth alone\nconstants\n"));
   static const char *const keys[] = {"ici.startup", "ici.latency", "ici.bandwidth", "ici.efficiency",
                                      "ici.ideal"};
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
+  if (op->dcn_steps == 0) return;
+  add_constant(explanation, "dcn.latency");
+  add_constant(explanation, "dcn.bandwidth");
 }
 
 static void add_simulated(Explanation *explanation, const OpMetric *metric) {

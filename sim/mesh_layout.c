@@ -4,12 +4,17 @@
 
 #include "sim/device_mesh.h"
 
+enum { DCN = POD_AXES, AXES };
+
+static const char *const axis_names[AXES] = {"x", "y", "z", "dcn"};
+
 typedef struct {
   Arena *arena;
   const Pod *pod;
   const Mesh *mesh;
-  int64_t *sizes;    /* of the mesh's axes */
-  TorusParts *parts; /* by mesh axis */
+  int64_t length[AXES]; /* of the torus axes; the number of slices */
+  int64_t *sizes;       /* of the mesh's axes in a slice: without what goes over slices */
+  TorusParts *parts;    /* by mesh axis */
   Diag *diag;
 } Laying;
 
@@ -20,30 +25,36 @@ static Status bad_layout(const Laying *laying, const char *hint, Str why) {
                    STR_ARG(laying->pod->mesh_layout), STR_ARG(why));
 }
 
-/* "x", or "x2": two chips of it. */
-static Status read_part(const Laying *laying, Str text, bool alone, int64_t mesh_size, TorusPart *part) {
-  char letter = text.n > 0 ? text.at[0] : 0;
-  Arena *arena = laying->arena;
-  part->axis = (uint32_t)(letter - 'x');
-  RETURN_IF(letter < 'x' || part->axis >= laying->pod->n_axes,
+static bool find_axis(const Laying *laying, Str text, uint32_t *axis, Str *digits) {
+  for (*axis = 0; *axis < AXES; ++*axis) {
+    bool is_there = *axis == DCN ? laying->pod->slices > 1 : *axis < laying->pod->n_axes;
+    Str name = str_of(axis_names[*axis]);
+    *digits = str_sub(text, name.n, text.n);
+    if (is_there && str_starts(text, name.at)) return true;
+  }
+  return false;
+}
+
+/* "x", or "x2": two chips of it. `all`: how many where no number says. */
+static Status read_part(const Laying *laying, Str text, int64_t all, TorusPart *part) {
+  Str digits;
+  RETURN_IF(!find_axis(laying, text, &part->axis, &digits),
             bad_layout(laying, "torus axes are x, y and z, as in data:x,model:y*z",
-                       str_printf(arena, "the pod has no torus axis '%.*s'", STR_ARG(text))));
-  part->size = alone ? mesh_size : laying->pod->shape[part->axis];
-  Str digits = str_sub(text, 1, text.n);
+                       str_printf(laying->arena, "the pod has no torus axis '%.*s'", STR_ARG(text))));
+  part->size = all > 0 ? all : laying->length[part->axis];
   RETURN_IF(digits.n > 0 && (!str_to_int(digits, &part->size) || part->size < 1),
             bad_layout(laying, "write x2 for two chips of x",
-                       str_printf(arena, "'%.*s' is no part of a torus axis", STR_ARG(text))));
+                       str_printf(laying->arena, "'%.*s' is no part of a torus axis", STR_ARG(text))));
   return STATUS_OK;
 }
 
 static Status read_parts(const Laying *laying, uint32_t axis, Str text) {
   TorusParts *parts = &laying->parts[axis];
-  bool alone = str_find(text, '*') == text.n;
-  int64_t product = 1;
+  int64_t product = 1, size = laying->mesh->axes[axis].size, all = str_find(text, '*') == text.n ? size : 0;
   for (size_t at = 0; at <= text.n;) {
     size_t end = at + str_find(str_sub(text, at, text.n), '*');
     TorusPart part;
-    TRY(read_part(laying, str_trim(str_sub(text, at, end)), alone, laying->sizes[axis], &part));
+    TRY(read_part(laying, str_trim(str_sub(text, at, end)), all, &part));
     for (uint32_t i = 0; i < parts->n; i++)
       RETURN_IF(parts->at[i].axis == part.axis,
                 bad_layout(laying, NULL, STR("a torus axis stands twice behind one mesh axis")));
@@ -51,11 +62,10 @@ static Status read_parts(const Laying *laying, uint32_t axis, Str text) {
     if (__builtin_mul_overflow(product, part.size, &product)) product = 0;
     at = end + 1;
   }
-  if (product == laying->sizes[axis]) return STATUS_OK;
+  if (product == size) return STATUS_OK;
   return bad_layout(laying, "write x2 for two chips of x",
                     str_printf(laying->arena, "%.*s has %lld devices, its torus axes have %lld chips",
-                               STR_ARG(laying->mesh->axes[axis].name), (long long)laying->sizes[axis],
-                               (long long)product));
+                               STR_ARG(laying->mesh->axes[axis].name), (long long)size, (long long)product));
 }
 
 static Status read_axis(const Laying *laying, Str text) {
@@ -74,21 +84,21 @@ static Status read_axis(const Laying *laying, Str text) {
 
 /* Every torus axis must be used up, and no mesh axis left out. */
 static Status check_torus(const Laying *laying) {
-  int64_t used[POD_AXES] = {1, 1, 1};
+  int64_t used[AXES] = {1, 1, 1, 1};
   for (uint32_t i = 0; i < laying->mesh->n_axes; i++) {
-    RETURN_IF(laying->parts[i].n == 0 && laying->sizes[i] > 1,
+    RETURN_IF(laying->parts[i].n == 0 && laying->mesh->axes[i].size > 1,
               bad_layout(laying, NULL,
                          str_printf(laying->arena, "it does not say where '%.*s' lies",
                                     STR_ARG(laying->mesh->axes[i].name))));
     for (uint32_t k = 0; k < laying->parts[i].n; k++)
       used[laying->parts[i].at[k].axis] *= laying->parts[i].at[k].size;
   }
-  for (uint32_t axis = 0; axis < POD_AXES; axis++)
+  for (uint32_t axis = 0; axis < AXES; axis++)
     RETURN_IF(
-        used[axis] != laying->pod->shape[axis],
+        used[axis] != laying->length[axis],
         bad_layout(laying, "write x2 for two chips of x",
-                   str_printf(laying->arena, "%c has %lld chips, the mesh axes along it take %lld",
-                              "xyz"[axis], (long long)laying -> pod -> shape[axis], (long long)used[axis])));
+                   str_printf(laying->arena, "%s has %lld chips, the mesh axes along it take %lld",
+                              axis_names[axis], (long long)laying->length[axis], (long long)used[axis])));
   return STATUS_OK;
 }
 
@@ -103,6 +113,19 @@ static Status read_layout(const Laying *laying) {
 }
 
 /* ---- what is chosen ---- */
+
+/* Gives the slices to the first axes; false where they cannot be dealt out to them. */
+static bool split_over_slices(const Laying *laying) {
+  int64_t left = laying->pod->slices;
+  for (uint32_t i = 0; i < laying->mesh->n_axes && left > 1; i++) {
+    int64_t size = laying->sizes[i], over = size < left ? size : left;
+    if (size % over != 0 || left % over != 0) return false;
+    if (over > 1) VEC_PUSH(laying->arena, &laying->parts[i], (TorusPart){DCN, over});
+    laying->sizes[i] /= over;
+    left /= over;
+  }
+  return left == 1;
+}
 
 /* A mesh of the pod's shape, axes of one device left out: its parts are the torus axes in order. */
 static bool lies_axis_by_axis(const Laying *laying) {
@@ -121,13 +144,21 @@ static bool lies_axis_by_axis(const Laying *laying) {
   return true;
 }
 
+/* In each slice as JAX does. */
+static void choose_parts(const Laying *laying) {
+  uint32_t n = laying->mesh->n_axes;
+  TorusParts *parts = ARENA_ARRAY(laying->arena, TorusParts, n);
+  device_mesh_parts(laying->arena, laying->pod->shape, laying->sizes, n, parts);
+  for (uint32_t i = 0; i < n; i++)
+    for (uint32_t k = 0; k < parts[i].n; k++) VEC_PUSH(laying->arena, &laying->parts[i], parts[i].at[k]);
+}
+
 /* ---- chips ---- */
 
 static uint32_t chip_at(const Laying *laying, int64_t position) {
-  int64_t at[POD_AXES] = {0}, digits[POD_AXES], stride = laying->mesh->n_devices;
+  int64_t at[AXES] = {0}, digits[AXES], stride = laying->mesh->n_devices;
   for (uint32_t i = 0; i < laying->mesh->n_axes; i++) {
-    stride /= laying->sizes[i];
-    int64_t coordinate = position / stride % laying->sizes[i];
+    int64_t size = laying->mesh->axes[i].size, coordinate = position / (stride /= size) % size;
     const TorusParts *parts = &laying->parts[i];
     for (uint32_t k = parts->n; k-- > 0; coordinate /= parts->at[k].size)
       digits[k] = coordinate % parts->at[k].size;
@@ -136,17 +167,29 @@ static uint32_t chip_at(const Laying *laying, int64_t position) {
       at[part.axis] = at[part.axis] * part.size + digits[k];
     }
   }
-  return pod_chip(laying->pod, at);
+  return pod_chip(laying->pod, (uint32_t)at[DCN], at);
 }
 
-/* The chip with a number that counts x fastest. */
-static uint32_t chip_x_fastest(const Pod *pod, int64_t number) {
+/* The chip of a slice with a number that counts x fastest. */
+static uint32_t chip_x_fastest(const Pod *pod, uint32_t slice, int64_t number) {
   int64_t at[POD_AXES];
   for (uint32_t axis = 0; axis < POD_AXES; axis++) {
     at[axis] = number % pod->shape[axis];
     number /= pod->shape[axis];
   }
-  return pod_chip(pod, at);
+  return pod_chip(pod, slice, at);
+}
+
+/* A position's slice and its position in the mesh that lies in each slice. */
+static uint32_t split_position(const Laying *laying, int64_t position, int64_t *within) {
+  int64_t slice = 0, stride = laying->mesh->n_devices;
+  *within = 0;
+  for (uint32_t i = 0; i < laying->mesh->n_axes; i++) {
+    int64_t size = laying->mesh->axes[i].size, coordinate = position / (stride /= size) % size;
+    slice = slice * (size / laying->sizes[i]) + coordinate / laying->sizes[i];
+    *within = *within * laying->sizes[i] + coordinate % laying->sizes[i];
+  }
+  return (uint32_t)slice;
 }
 
 static Str parts_text(const Laying *laying) {
@@ -157,8 +200,8 @@ static Str parts_text(const Laying *laying) {
     buf_printf(&buf, "%s%.*s along ", buf.n == 0 ? "" : ", ", STR_ARG(laying->mesh->axes[i].name));
     for (uint32_t k = 0; k < parts->n; k++) {
       TorusPart part = parts->at[k];
-      buf_printf(&buf, "%s%c", k == 0 ? "" : "*", "xyz"[part.axis]);
-      if (part.size != laying->pod->shape[part.axis]) buf_printf(&buf, "%lld", (long long)part.size);
+      buf_printf(&buf, "%s%s", k == 0 ? "" : "*", axis_names[part.axis]);
+      if (part.size != laying->length[part.axis]) buf_printf(&buf, "%lld", (long long)part.size);
     }
   }
   return buf.n == 0 ? STR("one chip") : buf_str(&buf);
@@ -172,9 +215,13 @@ static void lay_parts(const Laying *laying, MeshLayout *layout) {
 }
 
 static void lay_ring(const Laying *laying, const uint8_t *ring, MeshLayout *layout) {
-  for (uint32_t p = 0; p < laying->mesh->n_devices; p++)
-    layout->chip_of[p] = chip_x_fastest(laying->pod, ring[p]);
-  layout->text = str_printf(laying->arena, "row-major over a ring of %u chips", laying->mesh->n_devices);
+  for (uint32_t p = 0; p < laying->mesh->n_devices; p++) {
+    int64_t within;
+    uint32_t slice = split_position(laying, p, &within);
+    layout->chip_of[p] = chip_x_fastest(laying->pod, slice, ring[within]);
+  }
+  layout->text = str_printf(laying->arena, "%srow-major over a ring of %u chips",
+                            laying->pod->slices > 1 ? "slice by slice " : "", laying->pod->slice_chips);
 }
 
 static void lay_row_major(uint32_t n_chips, MeshLayout *layout) {
@@ -185,14 +232,14 @@ static void lay_row_major(uint32_t n_chips, MeshLayout *layout) {
 static void lay_automatically(const Laying *laying, MeshLayout *layout) {
   const Mesh *mesh = laying->mesh;
   const uint8_t *ring = NULL;
-  if (mesh->device_ids != NULL || mesh->is_inferred) {
+  if (mesh->device_ids != NULL || mesh->is_inferred || !split_over_slices(laying)) {
     lay_row_major(mesh->n_devices, layout);
   } else if (lies_axis_by_axis(laying)) {
     lay_parts(laying, layout);
   } else if ((ring = device_mesh_ring(laying->pod, laying->sizes, mesh->n_axes)) != NULL) {
     lay_ring(laying, ring, layout);
   } else {
-    device_mesh_parts(laying->arena, laying->pod->shape, laying->sizes, mesh->n_axes, laying->parts);
+    choose_parts(laying);
     lay_parts(laying, layout);
   }
 }
@@ -202,6 +249,7 @@ Status mesh_layout(Arena *arena, const Pod *pod, const Mesh *mesh, MeshLayout *l
   Laying laying = {.arena = arena,
                    .pod = pod,
                    .mesh = mesh,
+                   .length = {pod->shape[0], pod->shape[1], pod->shape[2], pod->slices},
                    .sizes = ARENA_ARRAY(arena, int64_t, n_axes + 1),
                    .parts = ARENA_ARRAY(arena, TorusParts, n_axes + 1),
                    .diag = diag};

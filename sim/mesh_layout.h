@@ -6,7 +6,11 @@
  *   row-major        device d is chip d
  *   data:x,model:y*z mesh axis : torus axes, major first. A number takes a part of a torus axis: data:x2 is
  *                    two of its chips; a mesh axis with one torus axis takes as many as it has anyway. Of
- * mesh axes that share a torus axis the program's earlier one is the outer. */
+ * mesh axes that share a torus axis the program's earlier one is the outer.
+ *
+ * In a pod of several slices `dcn` stands for them, as a torus axis more: data:dcn*x. `auto` gives them to
+ * the first axes of the mesh, as the outer part, as JAX's create_hybrid_device_mesh does; what is left of the
+ * mesh lies in each slice alike. */
 #pragma once
 
 #include "sim/config/pod.h"

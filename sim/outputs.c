@@ -13,6 +13,7 @@
 
 Str pod_text(Arena *arena, const Pod *pod) {
   StrBuf buf = {.arena = arena};
+  if (pod->slices > 1) buf_printf(&buf, "%" PRId64 " slices of ", pod->slices);
   buf_add(&buf, pod->generation);
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
     buf_printf(&buf, "%s%" PRId64, axis == 0 ? " " : "x", pod->shape[axis]);

@@ -141,6 +141,8 @@ static Status show_pod(Pipeline *pipeline) {
     buf_printf(&buf, "  axis %c  %lld chips, %s\n", "xyz"[axis], (long long)pod -> shape[axis],
                pod -> wrap[axis] ? "a ring" : "a line (no wraparound link)");
   }
+  if (pod->slices > 1)
+    buf_printf(&buf, "  slices  %lld, joined by the data-centre network\n", (long long)pod->slices);
   fwrite(buf.at, 1, buf.n, stdout);
   return STATUS_OK;
 }

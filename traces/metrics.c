@@ -55,7 +55,7 @@ static uint32_t slowest(const Ledger *ledger) {
   for (size_t i = 0; i < ledger->n_events; i++) {
     const Event *event = &ledger->events[i];
     int64_t stop = span_of(event).stop;
-    if (event->track == TRACK_LINK || stop < latest || (stop == latest && event->chip >= chip)) continue;
+    if (event->kind == EVENT_LINK || stop < latest || (stop == latest && event->chip >= chip)) continue;
     latest = stop;
     chip = event->chip;
   }

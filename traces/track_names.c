@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-enum { LINKS_A_CHIP = 6, PS_A_US = 1000000 };
+enum { LINKS_A_CHIP = 6, DCN_A_CHIP = 2, PS_A_US = 1000000 };
 
 static void lane_suffix(StrBuf *buf, uint32_t lane) {
   if (lane > 0) buf_printf(buf, " #%u", lane + 1);
@@ -20,6 +20,10 @@ void track_name(StrBuf *buf, const Event *event) {
     buf_printf(buf, "ICI %c%c", event->lane % 2 == 0 ? '+' : '-', "xyz"[event->lane % LINKS_A_CHIP / 2]);
     lane_suffix(buf, event->lane / LINKS_A_CHIP);
     return;
+  case TRACK_DCN:
+    buf_add(buf, event->lane % DCN_A_CHIP == 0 ? STR("DCN out") : STR("DCN in"));
+    lane_suffix(buf, event->lane / DCN_A_CHIP);
+    return;
   case TRACKS: break;
   }
   lane_suffix(buf, event->lane);
@@ -34,8 +38,14 @@ void chip_coordinates(const Ledger *ledger, uint32_t chip, int64_t coordinates[3
   }
 }
 
+static uint32_t slice_of(const Ledger *ledger, uint32_t chip) {
+  int64_t chips = ledger->pod_shape[0] * ledger->pod_shape[1] * ledger->pod_shape[2];
+  return chip / (uint32_t)chips;
+}
+
 void chip_coordinates_text(StrBuf *buf, const Ledger *ledger, uint32_t chip) {
   int64_t coordinates[3];
+  if (slice_of(ledger, ledger->n_chips - 1) > 0) buf_printf(buf, "slice %u ", slice_of(ledger, chip));
   chip_coordinates(ledger, chip, coordinates);
   for (uint32_t axis = 0; axis < ledger->n_axes; axis++) {
     buf_printf(buf, "%c%" PRId64, axis == 0 ? '(' : ',', coordinates[axis]);

@@ -218,7 +218,7 @@ static Status read_shape(Reading *reading, const Key *key, const Given *given) {
     next = end + 1;
   }
   for (uint32_t axis = pod->n_axes; axis < POD_AXES; axis++) pod->shape[axis] = 1;
-  pod->n_chips = (uint32_t)chips;
+  pod->slice_chips = (uint32_t)chips;
   return STATUS_OK;
 }
 
@@ -291,6 +291,16 @@ static Status read_value(Reading *reading, const Key *key, Given *given) {
   }
 }
 
+static Status count_chips(const Reading *reading) {
+  Pod *pod = reading->pod;
+  int64_t chips;
+  RETURN_IF(__builtin_mul_overflow(pod->slices, pod->slice_chips, &chips) || chips > POD_CHIPS,
+            diag_fail(reading->diag, STATUS_INVALID, NOWHERE, "take fewer slices",
+                      "pod.slices = %lld: more than 65536 chips", (long long)pod->slices));
+  pod->n_chips = (uint32_t)chips;
+  return STATUS_OK;
+}
+
 Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
                    Diag *diag) {
   Config *made = ARENA_NEW(arena, Config);
@@ -308,6 +318,7 @@ Status config_read(Arena *arena, const char *path, const char *const *sets, uint
              (ConfigEntry){str_printf(arena, "%s.%s", keys[i].section, keys[i].key), given.text, given.origin,
                            given.source, str_of(keys[i].meaning)});
   }
+  TRY(count_chips(reading));
   made->pod.hbm_usable_bytes = (int64_t)(made->pod.hbm_usable * (double)made->pod.hbm_bytes);
   *config = made;
   return STATUS_OK;

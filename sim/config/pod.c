@@ -10,8 +10,12 @@ void pod_coordinates(const Pod *pod, uint32_t chip, int64_t coordinates[POD_AXES
   }
 }
 
-uint32_t pod_chip(const Pod *pod, const int64_t coordinates[POD_AXES]) {
-  int64_t chip = 0;
+uint32_t pod_chip(const Pod *pod, uint32_t slice, const int64_t coordinates[POD_AXES]) {
+  int64_t chip = slice;
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) chip = chip * pod->shape[axis] + coordinates[axis];
   return (uint32_t)chip;
+}
+
+uint32_t pod_slice(const Pod *pod, uint32_t chip) {
+  return chip / pod->slice_chips;
 }

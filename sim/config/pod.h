@@ -1,6 +1,6 @@
-/* A pod as its INI file describes it: chips on a torus or mesh of one to three axes, and what they are made
- * of. Every key with its unit, default and source stands in config.def. Plain data; owned by the arena it was
- * read in. */
+/* A pod as its INI file describes it: chips on a torus or mesh of one to three axes, or several such slices,
+ * and what they are made of. Every key with its unit, default and source stands in config.def. Plain data;
+ * owned by the arena it was read in. */
 #pragma once
 
 #include "sim/base/diag.h"
@@ -13,7 +13,8 @@ typedef struct {
   uint32_t n_axes;
   int64_t shape[POD_AXES]; /* as written, unused ones 1 */
   bool wrap[POD_AXES];
-  uint32_t n_chips;
+  int64_t slices; /* of this shape */
+  uint32_t slice_chips, n_chips;
 
   /* [chip] a TensorCore's compute */
   int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
@@ -77,6 +78,7 @@ typedef struct {
 Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
                    Diag *diag);
 
-/* Chip <-> coordinates: row-major over shape, last axis fastest. */
+/* Chip <-> coordinates in its slice: row-major over shape, last axis fastest. */
 void pod_coordinates(const Pod *pod, uint32_t chip, int64_t coordinates[POD_AXES]);
-uint32_t pod_chip(const Pod *pod, const int64_t coordinates[POD_AXES]);
+uint32_t pod_chip(const Pod *pod, uint32_t slice, const int64_t coordinates[POD_AXES]);
+uint32_t pod_slice(const Pod *pod, uint32_t chip);

@@ -221,8 +221,11 @@ static double ideal_seconds(const Execution *execution, const CollectiveOp *op) 
     bool of_all = op->kind == COLLECTIVE_ALL_GATHER || op->kind == COLLECTIVE_REDUCE_SCATTER ||
                   op->kind == COLLECTIVE_ALL_TO_ALL;
     double bytes = (double)plan->elements * plan->element_bits / 8 * (of_all ? plan->group->members : 1);
-    if (op->kind != COLLECTIVE_PERMUTE || plan->steps > 0 || ici_hop_ps(execution->pod) == 0)
-      sum += collective_ideal_seconds(execution->pod, op->kind, plan->group->shape, bytes);
+    GroupShape shape = plan->group->shape;
+    if (op->kind == COLLECTIVE_PERMUTE && plan->dcn_steps == 0) shape.slices = 1;
+    if (op->kind != COLLECTIVE_PERMUTE || plan->steps + plan->dcn_steps > 0 ||
+        ici_hop_ps(execution->pod) == 0)
+      sum += collective_ideal_seconds(execution->pod, op->kind, shape, bytes);
   }
   return sum;
 }
@@ -240,6 +243,8 @@ static void enter_in_ledger(Execution *execution, CollectiveOp *op, uint32_t com
     like.kernels++;
     like.steps += plan->steps;
     like.link_bytes += plan->link_bytes;
+    like.dcn_steps += plan->dcn_steps;
+    like.dcn_bytes += plan->dcn_bytes;
     op->seconds += plan->seconds;
   }
   op->op = execution_op(execution, comp, instr, &like);

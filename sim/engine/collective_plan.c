@@ -15,8 +15,10 @@ CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm
 void plan_add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end) {
   if (end <= at && plan->elements > 0) return;
   Piece piece = {.at = at, .n = end - at};
+  bool all_in_turn = plan->kind == COLLECTIVE_ALL_TO_ALL;
+  uint32_t in_turn = all_in_turn ? plan->group->n_axes : group_torus_axes(plan->group);
   for (uint32_t phase = 0; phase < plan->group->n_axes; phase++)
-    piece.order[phase] = (part + phase) % plan->group->n_axes;
+    piece.order[phase] = phase < in_turn ? (part + phase) % in_turn : phase;
   VEC_PUSH(arena, &plan->pieces, piece);
 }
 
@@ -43,7 +45,10 @@ Str plan_text(Arena *arena, const CollectivePlan *plan) {
   StrBuf buf = {.arena = arena};
   for (uint32_t i = 0; i < plan->group->n_axes; i++) {
     GroupAxis axis = plan->group->axes[i];
-    buf_printf(&buf, "%s%s%s %u", i == 0 ? "" : " x ", axis.neighbours ? "" : "routed ",
+    buf_printf(&buf, "%s%s%s %u", i == 0 ? "" : " x ",
+               axis.dcn          ? "DCN "
+               : axis.neighbours ? ""
+                                 : "routed ",
                axis.ring ? "ring" : "line", axis.length);
   }
   buf_add(&buf, str_of(algorithm_text(plan)));
@@ -61,8 +66,9 @@ static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *quest
   if (question->kind == COLLECTIVE_ALL_TO_ALL) return plan_all_to_all(arena, question, cost);
   if (question->kind == COLLECTIVE_ALL_REDUCE) best = faster(best, plan_whole(arena, question, cost));
   best = faster(best, plan_rings(arena, question, cost, 1, 1));
+  uint32_t axes = group_torus_axes(question->group), parts = axes == 0 ? 1 : axes;
   for (size_t i = 0; question->group->n_axes > 1 && i < sizeof piece_counts / sizeof *piece_counts; i++)
-    best = faster(best, plan_rings(arena, question, cost, question->group->n_axes, piece_counts[i]));
+    best = faster(best, plan_rings(arena, question, cost, parts, piece_counts[i]));
   return best;
 }
 

@@ -16,7 +16,7 @@ typedef enum {
 
 /* A part of the data that takes the axes in an order of its own. */
 typedef struct {
-  uint32_t order[POD_AXES];
+  uint32_t order[GROUP_AXES];
   int64_t at, n; /* of `elements` below */
 } Piece;
 
@@ -40,21 +40,23 @@ typedef struct {
    * permute or broadcast, what an all-to-all sends to each member. */
   int64_t elements;
   Vec(Piece) pieces;
-  Vec(PlanItem) items[POD_AXES]; /* of each axis, in order */
-  uint32_t stages;               /* of a piece */
-  uint32_t stage_semaphores;     /* the first: piece * stages + stage */
-  uint32_t ports;                /* the first of RING_PORTS an axis */
-  uint32_t done_semaphore;       /* of axes, or pieces, that run beside the first */
+  Vec(PlanItem) items[GROUP_AXES]; /* of each axis, in order */
+  uint32_t stages;                 /* of a piece */
+  uint32_t stage_semaphores;       /* the first: piece * stages + stage */
+  uint32_t ports;                  /* the first of RING_PORTS an axis */
+  uint32_t done_semaphore;         /* of axes, or pieces, that run beside the first */
   uint32_t n_semaphores;
   int64_t buffers[2];                    /* elements of each */
   uint32_t chunks;                       /* that a block is passed on in, at most; TREE: a stream */
   uint32_t root, streams;                /* TREE: the member that has the value; parts of it */
   const uint32_t *target_of, *source_of; /* permute: by member, NO_MEMBER where none */
 
-  uint32_t steps;    /* hop latencies on the longest way */
-  double link_bytes; /* that pass one way over one link after the other on the longest way */
-  double seconds;    /* predicted */
-  Str text;          /* e.g. "ring 16 x ring 8 both ways, 3 pieces" */
+  uint32_t steps;     /* hop latencies on the longest way */
+  double link_bytes;  /* that pass one way over one link after the other on the longest way */
+  uint32_t dcn_steps; /* the same of the network between slices */
+  double dcn_bytes;
+  double seconds; /* predicted */
+  Str text;       /* e.g. "ring 16 x ring 8 both ways, 3 pieces" */
 } CollectivePlan;
 
 enum { PLAN_WORK, PLAN_SLOTS }; /* the two buffers */

@@ -9,6 +9,7 @@
 
 /* Elements over the fullest link of an axis, when each of its chips sends `each` to each other one. */
 static double pairs_link_bytes(GroupAxis axis, double each) {
+  if (axis.dcn) return (axis.length - 1) * each;
   double length = axis.length, pairs = axis.length % 2 == 0 ? length * length : length * length - 1;
   return axis.load * each * pairs / (axis.ring ? 8 : 4);
 }
@@ -39,6 +40,12 @@ Slice received_slice(const CollectivePlan *plan, uint32_t piece, uint32_t source
   return slice_part(phase_slice(plan, PLAN_SLOTS, piece, last), part, own->n);
 }
 
+/* Links and the network between slices work side by side; their latencies come one after the other. */
+static double plan_seconds(const CollectivePlan *plan, IciCost cost) {
+  return cost.startup + plan->steps * cost.hop + plan->dcn_steps * cost.dcn_hop +
+         fmax(plan->link_bytes * cost.byte, plan->dcn_bytes * cost.dcn_byte);
+}
+
 const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *question, IciCost cost) {
   CollectivePlan *plan = plan_new(arena, question, ALGORITHM_DIRECT);
   uint32_t parts = plan->group->n_axes;
@@ -52,24 +59,31 @@ const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *questi
   double bytes = (double)plan->elements * plan->group->members * plan->element_bits / 8;
   for (uint32_t i = 0; i < parts; i++) {
     GroupAxis axis = plan->group->axes[i];
-    plan->steps += group_axis_steps(axis) * axis.hops;
-    plan->link_bytes = fmax(plan->link_bytes, pairs_link_bytes(axis, bytes / axis.length));
+    double *most = axis.dcn ? &plan->dcn_bytes : &plan->link_bytes;
+    if (axis.dcn)
+      plan->dcn_steps++;
+    else
+      plan->steps += group_axis_steps(axis) * axis.hops;
+    *most = fmax(*most, pairs_link_bytes(axis, bytes / axis.length));
   }
-  plan->seconds = ici_seconds(cost, plan->steps, plan->link_bytes);
+  plan->seconds = plan_seconds(plan, cost);
   return plan;
 }
 
 /* ---- permute and broadcast */
 
-/* The longest way between a source and its target, in hops; the load of links is not looked at. */
-static uint32_t longest_hops(const Pod *pod, const GroupLayout *group, const uint32_t *target_of) {
-  uint32_t longest = 0;
-  for (uint32_t i = 0; i < group->members; i++) {
-    if (target_of[i] == NO_MEMBER) continue;
-    uint32_t hops = route_links(pod, group->chips[i], group->chips[target_of[i]], NULL, NULL);
-    if (hops > longest) longest = hops;
+/* The longest way between a source and its target, in hops; whether some leave their slice. The load of links
+ * is not looked at. */
+static void find_longest(const Pod *pod, CollectivePlan *plan) {
+  for (uint32_t i = 0; i < plan->group->members; i++) {
+    if (plan->target_of[i] == NO_MEMBER) continue;
+    uint32_t from = plan->group->chips[i], to = plan->group->chips[plan->target_of[i]];
+    uint32_t hops = route_links(pod, from, to, NULL, NULL);
+    if (route_is_dcn(pod, from, to))
+      plan->dcn_steps = 1;
+    else if (hops > plan->steps)
+      plan->steps = hops;
   }
-  return longest;
 }
 
 const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
@@ -86,52 +100,59 @@ const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayo
                            .source_of = source_of,
                            .buffers = {elements, elements},
                            .n_semaphores = 2,
-                           .steps = longest_hops(pod, group, target_of),
                            .text = STR("routes in dimension order")};
-  plan->link_bytes = plan->steps == 0 ? 0 : (double)elements * element_bits / 8;
-  plan->seconds = ici_seconds(cost, plan->steps, plan->link_bytes);
+  double bytes = (double)elements * element_bits / 8;
+  find_longest(pod, plan);
+  plan->link_bytes = plan->steps == 0 ? 0 : bytes;
+  plan->dcn_bytes = plan->dcn_steps == 0 ? 0 : bytes;
+  plan->seconds = fmax(ici_seconds(cost, plan->steps, plan->link_bytes),
+                       cost.startup + plan->dcn_steps * cost.dcn_hop + plan->dcn_bytes * cost.dcn_byte);
   return plan;
-}
-
-/* Hops of the longest branch. */
-static uint32_t tree_depth(const GroupLayout *group) {
-  uint32_t depth = 0;
-  for (uint32_t i = 0; i < group->n_axes; i++) depth += (group->axes[i].length - 1) * group->axes[i].hops;
-  return depth;
 }
 
 enum { MOST_CHUNKS = 32 };
 
 /* Chunks that make latency on the way and waiting for the first chunk alike. */
-static uint32_t best_chunks(double stream_bytes, uint32_t depth, int64_t elements, IciCost cost) {
-  double best = cost.hop == 0 ? MOST_CHUNKS : sqrt(depth * stream_bytes * cost.byte / cost.hop);
+static uint32_t best_chunks(double stream_seconds, double latency, uint32_t depth, int64_t elements) {
+  double best = latency == 0 ? MOST_CHUNKS : depth * sqrt(stream_seconds / latency);
   if (best > MOST_CHUNKS) best = MOST_CHUNKS;
   if (best > (double)elements) best = (double)elements;
   return best < 1 ? 1 : (uint32_t)best;
+}
+
+/* Hops of the longest branch, and what passes over each; both streams leave a slice over the same card. */
+static void find_branch(CollectivePlan *plan) {
+  double bytes = (double)plan->elements * plan->element_bits / 8;
+  for (uint32_t i = 0; i < plan->group->n_axes; i++) {
+    GroupAxis axis = plan->group->axes[i];
+    *(axis.dcn ? &plan->dcn_steps : &plan->steps) += (axis.length - 1) * axis.hops;
+    if (axis.ring) plan->streams = 2;
+  }
+  plan->link_bytes = plan->steps == 0 ? 0 : bytes / plan->streams;
+  plan->dcn_bytes = plan->dcn_steps == 0 ? 0 : bytes;
 }
 
 const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLayout *group, uint32_t root,
                                      int64_t elements, uint32_t element_bits) {
   CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
   IciCost cost = ici_cost(pod);
-  uint32_t streams = 1, depth = tree_depth(group);
-  for (uint32_t i = 0; i < group->n_axes; i++)
-    if (group->axes[i].ring) streams = 2;
   *plan = (CollectivePlan){.kind = COLLECTIVE_BROADCAST,
                            .algorithm = ALGORITHM_TREE,
                            .group = group,
                            .element_bits = element_bits,
                            .elements = elements,
                            .root = root,
-                           .streams = streams,
-                           .buffers = {elements, 0},
-                           .steps = depth};
-  plan->link_bytes = (double)elements * element_bits / 8 / streams;
-  plan->chunks = best_chunks(plan->link_bytes, depth, elements / streams, cost);
-  plan->ports = streams * plan->chunks;
-  plan->done_semaphore = plan->ports + streams * RING_PORTS * group->n_axes;
+                           .streams = 1,
+                           .buffers = {elements, 0}};
+  find_branch(plan);
+  uint32_t depth = plan->steps + plan->dcn_steps;
+  double latency = plan->steps * cost.hop + plan->dcn_steps * cost.dcn_hop;
+  double stream = fmax(plan->link_bytes * cost.byte, plan->dcn_bytes * cost.dcn_byte);
+  plan->chunks = best_chunks(stream, latency, depth, elements / plan->streams);
+  plan->ports = plan->streams * plan->chunks;
+  plan->done_semaphore = plan->ports + plan->streams * RING_PORTS * group->n_axes;
   plan->n_semaphores = plan->done_semaphore + 1;
-  plan->seconds = ici_seconds(cost, depth, plan->link_bytes * (depth + plan->chunks - 1.0) / plan->chunks);
+  plan->seconds = cost.startup + latency + stream * (depth + plan->chunks - 1.0) / plan->chunks;
   plan->text = plan_text(arena, plan);
   return plan;
 }

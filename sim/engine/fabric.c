@@ -3,7 +3,6 @@
  * that is cut through there. */
 #include "sim/engine/fabric.h"
 
-#include "models/ici_model.h"
 #include "sim/engine/platform.h"
 
 #include <math.h>
@@ -23,8 +22,8 @@ struct Job {
   Fabric *fabric;
   Transfer transfer;
   Leg legs[2];
-  uint32_t legs_left, hops, lane;
-  int64_t start_ps, left_ps;
+  uint32_t legs_left, lane;
+  int64_t start_ps, left_ps, latency_ps;
   Job *next_free;
 };
 
@@ -38,13 +37,12 @@ struct Fabric {
   Lanes *sync_lanes; /* a chip */
   Lanes *link_lanes; /* LINKS_PER_CHIP a chip */
   Job *free_jobs;
-  int64_t hop_ps;
   uint32_t flows;
 };
 
 Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag) {
   Fabric *own = ARENA_NEW(arena, Fabric);
-  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger, .hop_ps = ici_hop_ps(pod)};
+  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger};
   TRY(platform_start(arena, pod, &own->platform, diag));
   own->actors = actors_new(arena);
   own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
@@ -60,11 +58,6 @@ Actors *fabric_actors(const Fabric *fabric) {
 
 Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip) {
   return &fabric->sync_lanes[chip];
-}
-
-uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to) {
-  if (via == NO_PEER) return route_links(fabric->pod, from, to, NULL, NULL);
-  return route_links(fabric->pod, from, via, NULL, NULL) + route_links(fabric->pod, via, to, NULL, NULL);
 }
 
 static void add_event(const Job *job, Event event) {
@@ -98,12 +91,14 @@ static void vacate_link(void *self, Link link) {
   const Leg *leg = vacation->leg;
   uint32_t lane = leg->lanes.at[vacation->at++];
   lane_give(lanes_of(leg->job, link), lane, vacation->end_ps);
-  add_event(leg->job, (Event){.kind = EVENT_LINK,
-                              .track = TRACK_LINK,
-                              .chip = link.chip,
-                              .lane = 2 * link.axis + link.down + LINKS_PER_CHIP * lane,
-                              .start_ps = leg->start_ps,
-                              .duration_ps = vacation->end_ps - leg->start_ps});
+  bool is_dcn = link.axis == DCN_AXIS;
+  add_event(leg->job,
+            (Event){.kind = EVENT_LINK,
+                    .track = is_dcn ? TRACK_DCN : TRACK_LINK,
+                    .chip = link.chip,
+                    .lane = is_dcn ? link.down + 2 * lane : 2 * (link.axis + POD_AXES * lane) + link.down,
+                    .start_ps = leg->start_ps,
+                    .duration_ps = vacation->end_ps - leg->start_ps});
 }
 
 /* The end of a flow on SimGrid's clock, rounded up to a picosecond; what the clock's own rounding adds does
@@ -115,7 +110,8 @@ static int64_t date_rounded_up_ps(void) {
 /* The bytes of a leg over its links. */
 static void run_flow(Leg *leg) {
   Fabric *fabric = leg->job->fabric;
-  sg_host_t *hosts = fabric->platform.hosts;
+  bool is_dcn = route_is_dcn(fabric->pod, leg->from, leg->to);
+  sg_host_t *hosts = is_dcn ? fabric->platform.cards : fabric->platform.hosts;
   leg->lanes.n = 0;
   route_links(fabric->pod, leg->from, leg->to, occupy_link, leg);
   sg_host_sendto(hosts[leg->from], hosts[leg->to], (double)leg->job->transfer.bytes);
@@ -137,7 +133,7 @@ static void add_dma_event(const Job *job, int64_t landed_ps) {
 static void land(Job *job) {
   Fabric *fabric = job->fabric;
   const Transfer *transfer = &job->transfer;
-  int64_t landed_ps = job->left_ps + job->hops * fabric->hop_ps;
+  int64_t landed_ps = job->left_ps + job->latency_ps;
   if (transfer->left != NULL) {
     sleep_until_ps(job->left_ps);
     transfer->left(transfer->argument);
@@ -180,7 +176,9 @@ void fabric_send(Fabric *fabric, Transfer transfer) {
   job->fabric = fabric;
   job->transfer = transfer;
   job->start_ps = job->left_ps = date_ps();
-  job->hops = fabric_hops(fabric, from, via, to);
+  job->latency_ps = via == NO_PEER
+                        ? route_latency_ps(fabric->pod, from, to)
+                        : route_latency_ps(fabric->pod, from, via) + route_latency_ps(fabric->pod, via, to);
   if (!transfer.is_signal) job->lane = lane_take(fabric->arena, &fabric->dma_lanes[from], job->start_ps);
   job->legs_left = via == NO_PEER ? 1 : 2;
   leg_start(job, &job->legs[0], from, via == NO_PEER ? to : via);

@@ -1,7 +1,8 @@
 /* The fabric: transfers between chips as SimGrid flows. A transfer of B bytes over h hops leaves at once,
  * shares every link of its route fairly, has left when the last byte is on its way (B / bandwidth when
- * alone), and lands h hop latencies after that. Dates are integers: the end of a flow is rounded up. Every
- * transfer puts one event on the sender's DMA track and one on each link. */
+ * alone), and lands h hop latencies (between slices, one of the network between them) after that. Dates are
+ * integers: the end of a flow is rounded up. Every transfer puts one event on the sender's DMA track and one
+ * on each link. */
 #pragma once
 
 #include "sim/engine/actors.h"
@@ -31,7 +32,5 @@ Actors *fabric_actors(const Fabric *fabric);
 uint32_t fabric_next_flow(Fabric *fabric);
 /* Starts a transfer and returns at once. */
 void fabric_send(Fabric *fabric, Transfer transfer);
-/* Hops of a transfer's route. */
-uint32_t fabric_hops(const Fabric *fabric, uint32_t from, uint32_t via, uint32_t to);
 /* The lanes of a chip's waits. */
 Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip);

@@ -8,13 +8,14 @@
 /* Loads of links by the neighbours' transfers of one line of chips. */
 typedef struct {
   uint32_t *loads; /* LINKS_PER_CHIP a chip */
-  uint32_t most;
+  uint32_t most, most_dcn;
 } Loads;
 
 static void add_load(void *self, Link link) {
   Loads *loads = self;
   uint32_t load = ++loads->loads[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
-  if (load > loads->most) loads->most = load;
+  uint32_t *most = link.axis == DCN_AXIS ? &loads->most_dcn : &loads->most;
+  if (load > *most) *most = load;
 }
 
 static GroupAxis axis_over(const Pod *pod, const uint32_t *line, uint32_t n, bool ring) {
@@ -29,6 +30,7 @@ static GroupAxis axis_over(const Pod *pod, const uint32_t *line, uint32_t n, boo
     if (down > axis.hops) axis.hops = down;
   }
   axis.load = loads.most;
+  if (loads.most_dcn > 0) axis.dcn = true, axis.hops = 1, axis.load = loads.most_dcn;
   arena_free(scratch);
   return axis;
 }
@@ -48,16 +50,21 @@ typedef struct {
   uint32_t n;
 } Coordinates;
 
+static void coordinates_of(const Pod *pod, uint32_t chip, int64_t at[GROUP_AXES]) {
+  pod_coordinates(pod, chip, at);
+  at[DCN_AXIS] = pod_slice(pod, chip);
+}
+
 static Coordinates axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis, const GroupLayout *group) {
-  int64_t length = pod->shape[axis], place[POD_AXES], start = 0;
+  int64_t length = axis == DCN_AXIS ? pod->slices : pod->shape[axis], place[GROUP_AXES], start = 0;
   bool *used = ARENA_ARRAY(arena, bool, length);
   Coordinates own = {.n = 0};
   for (uint32_t i = 0; i < group->members; i++) {
-    pod_coordinates(pod, group->chips[i], place);
+    coordinates_of(pod, group->chips[i], place);
     own.n += !used[place[axis]];
     used[place[axis]] = true;
   }
-  if (pod->wrap[axis] && own.n < length)
+  if (axis != DCN_AXIS && pod->wrap[axis] && own.n < length)
     while (!used[start] || used[(start + length - 1) % length]) start++;
   own.at = ARENA_ARRAY(arena, int64_t, own.n);
   for (int64_t i = 0, k = 0; i < length; i++)
@@ -68,10 +75,10 @@ static Coordinates axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis,
 /* Fills in where each member is in the product of the coordinates. */
 static void place_members(const Pod *pod, GroupLayout *group, const Coordinates *coordinates) {
   for (uint32_t member = 0; member < group->members; member++) {
-    int64_t at[POD_AXES];
+    int64_t at[GROUP_AXES];
     uint32_t place = 0;
-    pod_coordinates(pod, group->chips[member], at);
-    for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    coordinates_of(pod, group->chips[member], at);
+    for (uint32_t axis = 0; axis < GROUP_AXES; axis++) {
       uint32_t i = 0;
       while (coordinates[axis].at[i] != at[axis]) i++;
       place = place * coordinates[axis].n + i;
@@ -95,29 +102,38 @@ static GroupAxis product_axis(Arena *arena, const Pod *pod, uint32_t axis, const
   return routed_axis(pod, line, coordinates.n);
 }
 
+/* Chips at one place of several slices: each has one link out and one in, whichever way the ring goes. */
+static GroupAxis dcn_axis(uint32_t slices) {
+  bool ring = slices > 2;
+  return (GroupAxis){slices, .ring = ring, .hops = 1, .load = ring ? 2 : 1, .dcn = true};
+}
+
 /* The group as a product of coordinates; false where it is none. */
 static bool product_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
-  Coordinates coordinates[POD_AXES];
+  Coordinates coordinates[GROUP_AXES];
   uint64_t product = 1;
-  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+  for (uint32_t axis = 0; axis < GROUP_AXES; axis++) {
     coordinates[axis] = axis_coordinates(arena, pod, axis, group);
     product *= coordinates[axis].n;
   }
   if (product != group->members) return false;
   place_members(pod, group, coordinates);
-  for (uint32_t axis = 0, stride = group->members; axis < pod->n_axes; axis++) {
+  for (uint32_t axis = 0, stride = group->members; axis < GROUP_AXES; axis++) {
     stride /= coordinates[axis].n;
-    if (coordinates[axis].n > 1)
-      group->axes[group->n_axes++] = product_axis(arena, pod, axis, group, coordinates[axis], stride);
+    if (coordinates[axis].n == 1) continue;
+    group->axes[group->n_axes++] = axis == DCN_AXIS
+                                       ? dcn_axis(coordinates[axis].n)
+                                       : product_axis(arena, pod, axis, group, coordinates[axis], stride);
   }
   return true;
 }
 
-/* Chips row by row, every second row backwards: neighbours in the list are near on the torus. */
+/* Chips slice by slice and row by row, every second row backwards: neighbours in the list are near on the
+ * torus. */
 static uint64_t snake_key(const Pod *pod, uint32_t chip) {
   int64_t at[POD_AXES];
   pod_coordinates(pod, chip, at);
-  uint64_t key = 0;
+  uint64_t key = pod_slice(pod, chip);
   bool backwards = false;
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
     uint64_t i = (uint64_t)(backwards ? pod->shape[axis] - 1 - at[axis] : at[axis]);
@@ -153,14 +169,26 @@ static void logical_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
   group->axes[0] = routed_axis(pod, line, n);
 }
 
-static GroupShape shape_of(const GroupLayout *group) {
-  GroupShape shape = {.members = group->members};
-  for (uint32_t axis = 0; axis < group->n_axes; axis++) {
-    if (!group->axes[axis].neighbours) return (GroupShape){.members = group->members};
-    shape.length[axis] = group->axes[axis].length;
-    shape.wrap[axis] = group->axes[axis].ring;
+static int64_t slices_of(Arena *arena, const Pod *pod, const GroupLayout *group) {
+  bool *used = ARENA_ARRAY(arena, bool, pod->slices);
+  int64_t n = 0;
+  for (uint32_t i = 0; i < group->members; i++) {
+    uint32_t slice = pod_slice(pod, group->chips[i]);
+    n += !used[slice];
+    used[slice] = true;
   }
-  shape.n_axes = group->n_axes;
+  return n;
+}
+
+static GroupShape shape_of(Arena *arena, const Pod *pod, const GroupLayout *group) {
+  GroupShape shape = {.members = group->members, .slices = slices_of(arena, pod, group)};
+  for (uint32_t i = 0; i < group->n_axes; i++) {
+    GroupAxis axis = group->axes[i];
+    if (axis.dcn && axis.length == shape.slices) continue;
+    if (!axis.neighbours) return (GroupShape){.members = shape.members, .slices = shape.slices};
+    shape.length[shape.n_axes] = axis.length;
+    shape.wrap[shape.n_axes++] = axis.ring;
+  }
   return shape;
 }
 
@@ -171,7 +199,7 @@ const GroupLayout *group_layout(Arena *arena, const Pod *pod, const uint32_t *ch
                          .member_at = ARENA_ARRAY(arena, uint32_t, members),
                          .place_of = ARENA_ARRAY(arena, uint32_t, members)};
   if (!product_layout(arena, pod, group)) logical_layout(arena, pod, group);
-  group->shape = shape_of(group);
+  group->shape = shape_of(arena, pod, group);
   return group;
 }
 
@@ -193,4 +221,8 @@ uint32_t group_member_along(const GroupLayout *group, uint32_t axis, uint32_t me
 
 uint32_t group_axis_steps(GroupAxis axis) {
   return axis.ring ? axis.length / 2 : axis.length - 1;
+}
+
+uint32_t group_torus_axes(const GroupLayout *group) {
+  return group->n_axes > 0 && group->axes[group->n_axes - 1].dcn ? group->n_axes - 1 : group->n_axes;
 }

@@ -1,10 +1,12 @@
 /* How a group of chips lies on the torus. A group whose chips are a product of coordinates (whole axes,
- * segments, boxes) has an axis for each torus axis that it spans; any other group is one axis, a logical ring
- * or line over routes. */
+ * segments, boxes, the same in several slices) has an axis for each torus axis that it spans, and the last
+ * for the slices; any other group is one axis, a logical ring or line over routes. */
 #pragma once
 
 #include "models/ici_model.h"
 #include "sim/config/pod.h"
+
+enum { GROUP_AXES = POD_AXES + 1 };
 
 typedef struct {
   uint32_t length;
@@ -12,13 +14,14 @@ typedef struct {
   uint32_t hops;   /* between neighbours, the longest */
   uint32_t load;   /* of the fullest link, when every chip sends to both of its neighbours */
   bool neighbours; /* one hop apart, with links of their own */
+  bool dcn; /* neighbours are in different slices: hops and load are those of the network between them */
 } GroupAxis;
 
 typedef struct {
   uint32_t members;
   const uint32_t *chips; /* by member */
   uint32_t n_axes;       /* 0 for a single chip, which no kernel is run for */
-  GroupAxis axes[POD_AXES];
+  GroupAxis axes[GROUP_AXES];
   uint32_t *member_at; /* by place: row-major over the axes */
   uint32_t *place_of;  /* by member */
   GroupShape shape;    /* for closed forms */
@@ -29,5 +32,7 @@ const GroupLayout *group_layout(Arena *arena, const Pod *pod, const uint32_t *ch
 /* The coordinate of a member along an axis, and the member at another coordinate of that axis. */
 uint32_t group_position(const GroupLayout *group, uint32_t axis, uint32_t member);
 uint32_t group_member_along(const GroupLayout *group, uint32_t axis, uint32_t member, uint32_t position);
+/* Axes before the one over slices. */
+uint32_t group_torus_axes(const GroupLayout *group);
 /* Steps from one end of an axis to all of it. */
 uint32_t group_axis_steps(GroupAxis axis);

@@ -5,13 +5,13 @@
 
 /* A copy of the question (kind, group, elements), to be answered by an algorithm. */
 CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm algorithm);
-/* Adds elements [at, end) as a piece that takes the axes from axis `part` on; nothing where there are none.
- */
+/* Adds elements [at, end) as a piece that takes the axes from axis `part` on, but the network between slices
+ * last (or, of an all-to-all, in its turn); nothing where there are none. */
 void plan_add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end);
 /* The plan in words: its axes, algorithm and pieces. */
 Str plan_text(Arena *arena, const CollectivePlan *plan);
 
-/* Each part cut into so many pieces; `parts` is 1 or the number of axes. */
+/* Each part cut into so many pieces; `parts` is 1 or the number of torus axes. */
 CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, IciCost cost, uint32_t parts,
                            uint32_t pieces);
 /* An all-reduce of values too small to be cut: latency once along each axis, instead of twice. */

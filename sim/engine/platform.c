@@ -1,7 +1,8 @@
-/* Platform: a torus zone in XML, handed over in memory. An axis that does not wrap is made twice as long as
- * it is, so that no shortest way ever goes through the wrap link that the zone has and the pod has not. CM02
- * without cross traffic and TCP window makes a flow take exactly bytes / bandwidth; links of zero latency
- * make the shares of long and short routes equal; precision 1e-14 s keeps dates a picosecond apart. */
+/* Platform: a torus zone for each slice, and a star for the network between them, in XML, handed over in
+ * memory. An axis that does not wrap is made twice as long as it is, so that no shortest way ever goes
+ * through the wrap link that the zone has and the pod has not. CM02 without cross traffic and TCP window
+ * makes a flow take exactly bytes / bandwidth; links of zero latency make the shares of long and short routes
+ * equal; precision 1e-14 s keeps dates a picosecond apart. */
 #include "sim/engine/platform.h"
 
 #include "models/ici_model.h"
@@ -44,20 +45,40 @@ static int64_t zone_host(const Pod *pod, uint32_t chip) {
   return host;
 }
 
-static Str zone_xml(Arena *arena, const Pod *pod) {
-  StrBuf lengths = {.arena = arena};
+static int64_t zone_hosts(const Pod *pod) {
   int64_t hosts = 1;
-  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
-    buf_printf(&lengths, "%s%ld", axis == 0 ? "" : ",", (long)zone_length(pod, axis));
-    hosts *= zone_length(pod, axis);
-  }
-  return str_printf(arena,
-                    "<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
-                    "<platform version=\"4.1\"><cluster id=\"pod\" prefix=\"c\" radical=\"0-%ld\" "
-                    "suffix=\"\" speed=\"1Gf\" "
-                    "bw=\"%.17gBps\" lat=\"0us\" topology=\"TORUS\" topo_parameters=\"%.*s\" "
-                    "sharing_policy=\"SPLITDUPLEX\"/></platform>",
-                    (long)(hosts - 1), ici_link_bw_Bps(pod), STR_ARG(buf_str(&lengths)));
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) hosts *= zone_length(pod, axis);
+  return hosts;
+}
+
+/* Hosts s<slice>c0 … on a torus. */
+static void add_torus(StrBuf *xml, const Pod *pod, int64_t slice) {
+  buf_printf(
+      xml,
+      "<cluster id=\"slice%ld\" prefix=\"s%ldc\" radical=\"0-%ld\" suffix=\"\" speed=\"1Gf\" "
+      "bw=\"%.17gBps\" lat=\"0us\" sharing_policy=\"SPLITDUPLEX\" topology=\"TORUS\" topo_parameters=\"",
+      (long)slice, (long)slice, (long)(zone_hosts(pod) - 1), ici_link_bw_Bps(pod));
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++)
+    buf_printf(xml, "%s%ld", axis == 0 ? "" : ",", (long)zone_length(pod, axis));
+  buf_add(xml, STR("\"/>"));
+}
+
+/* Hosts n0 …, one a chip, each with a link out and a link in. */
+static void add_star(StrBuf *xml, const Pod *pod) {
+  buf_printf(xml,
+             "<cluster id=\"dcn\" prefix=\"n\" radical=\"0-%u\" suffix=\"\" speed=\"1Gf\" bw=\"%.17gBps\" "
+             "lat=\"0us\" sharing_policy=\"SPLITDUPLEX\"/>",
+             pod->n_chips - 1, pod->dcn_bw_Bps);
+}
+
+static Str pod_xml(Arena *arena, const Pod *pod) {
+  StrBuf xml = {.arena = arena};
+  buf_add(&xml, STR("<?xml version='1.0'?><!DOCTYPE platform SYSTEM \"https://simgrid.org/simgrid.dtd\">"
+                    "<platform version=\"4.1\"><zone id=\"pod\" routing=\"Full\">"));
+  for (int64_t slice = 0; slice < pod->slices; slice++) add_torus(&xml, pod, slice);
+  if (pod->slices > 1) add_star(&xml, pod);
+  buf_add(&xml, STR("</zone></platform>"));
+  return buf_str(&xml);
 }
 
 static Status load_xml(Str xml, Diag *diag) {
@@ -77,12 +98,16 @@ Status platform_start(Arena *arena, const Pod *pod, Platform *platform, Diag *di
   start_simgrid();
   RETURN_IF(sg_host_count() != 0, diag_fail(diag, STATUS_FAILED, NOWHERE, "fork for each run",
                                             "the engine was started twice in one process"));
-  TRY(load_xml(zone_xml(arena, pod), diag));
+  TRY(load_xml(pod_xml(arena, pod), diag));
   platform->hosts = ARENA_ARRAY(arena, sg_host_t, pod->n_chips);
+  platform->cards = pod->slices > 1 ? ARENA_ARRAY(arena, sg_host_t, pod->n_chips) : NULL;
   for (uint32_t chip = 0; chip < pod->n_chips; chip++) {
-    char name[32];
-    snprintf(name, sizeof name, "c%ld", (long)zone_host(pod, chip));
+    char name[64];
+    snprintf(name, sizeof name, "s%uc%ld", pod_slice(pod, chip), (long)zone_host(pod, chip));
     platform->hosts[chip] = sg_host_by_name(name);
+    if (platform->cards == NULL) continue;
+    snprintf(name, sizeof name, "n%u", chip);
+    platform->cards[chip] = sg_host_by_name(name);
   }
   return STATUS_OK;
 }

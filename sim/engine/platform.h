@@ -8,6 +8,7 @@
 
 typedef struct {
   sg_host_t *hosts; /* of each chip */
+  sg_host_t *cards; /* of each chip: its end of the data-centre network; NULL in a pod of one slice */
 } Platform;
 
 /* Starts SimGrid and loads the pod. Once a process: a second call is an error. */

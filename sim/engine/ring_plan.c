@@ -13,11 +13,17 @@ static double axis_link_bytes(GroupAxis axis, double bytes) {
   return axis.load * bytes / axis.length * (axis.ring ? blocks / 2 : blocks);
 }
 
+/* What a hop and a byte cost along an axis. */
+static IciCost axis_cost(GroupAxis axis, IciCost cost) {
+  return axis.dcn ? (IciCost){.hop = cost.dcn_hop, .byte = cost.dcn_byte} : cost;
+}
+
 /* Chunks of a block: two where each is on its way for at least a hop's latency, which then hides as a whole;
  * not of blocks that are so large that it does not matter. */
 static uint32_t axis_chunks(GroupAxis axis, double bytes, IciCost cost) {
   enum { LARGE = 50 };
-  double block = axis.load * bytes / axis.length * cost.byte, hop = axis.hops * cost.hop;
+  IciCost own = axis_cost(axis, cost);
+  double block = axis.load * bytes / axis.length * own.byte, hop = axis.hops * own.hop;
   return hop > 0 && block >= 2 * hop && block < LARGE * hop ? 2 : 1;
 }
 
@@ -29,7 +35,8 @@ static double axis_hops(GroupAxis axis, uint32_t chunks) {
 }
 
 static double axis_time(GroupAxis axis, double bytes, uint32_t chunks, IciCost cost) {
-  return axis_hops(axis, chunks) * cost.hop + axis_link_bytes(axis, bytes) * cost.byte;
+  IciCost own = axis_cost(axis, cost);
+  return axis_hops(axis, chunks) * own.hop + axis_link_bytes(axis, bytes) * own.byte;
 }
 
 static double total_bytes(const CollectivePlan *plan, int64_t elements) {
@@ -53,12 +60,13 @@ static double item_time(const CollectivePlan *plan, const PlanItem *item, IciCos
   return axis_time(item_axis(plan, item), bytes, item->chunks, cost);
 }
 
-/* Time that a whole payload spends on each axis when it takes them in the order that starts with axis `part`.
- */
+/* Time that a whole payload spends on each torus axis when it takes them in the order that starts with axis
+ * `part`. */
 static void part_loads(const GroupLayout *group, uint32_t part, double loads[POD_AXES]) {
   double bytes = 1;
-  for (uint32_t phase = 0; phase < group->n_axes; phase++) {
-    uint32_t axis = (part + phase) % group->n_axes;
+  uint32_t axes = group_torus_axes(group);
+  for (uint32_t phase = 0; phase < axes; phase++) {
+    uint32_t axis = (part + phase) % axes;
     loads[axis] = axis_link_bytes(group->axes[axis], bytes);
     bytes /= group->axes[axis].length;
   }
@@ -88,10 +96,10 @@ static bool solve(double rows[UNKNOWNS][UNKNOWNS + 1], uint32_t n) {
   return true;
 }
 
-/* Shares of the parts, such that all axes have the same work: sum over parts of share * load = time, shares
- * sum to 1. */
+/* Shares of the parts, such that all torus axes have the same work: sum over parts of share * load = time,
+ * shares sum to 1. */
 static void part_shares(const GroupLayout *group, double shares[POD_AXES]) {
-  uint32_t k = group->n_axes;
+  uint32_t k = group_torus_axes(group);
   double rows[UNKNOWNS][UNKNOWNS + 1] = {0}, sum = 0;
   for (uint32_t part = 0; part < k; part++) {
     double loads[POD_AXES];
@@ -110,11 +118,13 @@ static void part_shares(const GroupLayout *group, double shares[POD_AXES]) {
 }
 
 /* How much smaller each piece of a part is than the one before: as the second axis' work is to the first's.
- */
+ * The network between slices has more work than any axis, so that its pieces are alike. */
 static double piece_ratio(const GroupLayout *group, uint32_t part) {
   double loads[POD_AXES];
+  uint32_t axes = group_torus_axes(group);
+  if (axes < group->n_axes) return 1;
   part_loads(group, part, loads);
-  double ratio = loads[(part + 1) % group->n_axes] / loads[part];
+  double ratio = loads[(part + 1) % axes] / loads[part];
   return ratio < 1.0 / 32 ? 1.0 / 32 : ratio > 1 ? 1 : ratio;
 }
 
@@ -166,7 +176,7 @@ static uint32_t next_piece(const CollectivePlan *plan, const Progress *progress,
 /* Lists the items of a reduce-scatter, each axis' in the order in which it comes to them. */
 static void list_scatter_items(Arena *arena, CollectivePlan *plan, IciCost cost) {
   Progress *progress = ARENA_ARRAY(arena, Progress, plan->pieces.n);
-  double axis_free[POD_AXES] = {0};
+  double axis_free[GROUP_AXES] = {0};
   for (uint32_t i; (i = next_piece(plan, progress, axis_free)) != NO_MEMBER;) {
     PlanItem item = {.piece = i, .phase = progress[i].phase, .stage = progress[i].phase};
     uint32_t axis = plan->pieces.at[i].order[item.phase];
@@ -199,9 +209,9 @@ static void mirror_items(Arena *arena, CollectivePlan *plan, bool keep) {
 /* The time of the whole plan: axes side by side, each item after the one before it on its axis and in its
  * piece. */
 static double play(Arena *arena, const CollectivePlan *plan, IciCost cost) {
-  double axis_free[POD_AXES] = {0}, end = 0;
+  double axis_free[GROUP_AXES] = {0}, end = 0;
   double *piece_free = ARENA_ARRAY(arena, double, plan->pieces.n);
-  uint32_t at[POD_AXES] = {0}, *stage = ARENA_ARRAY(arena, uint32_t, plan->pieces.n);
+  uint32_t at[GROUP_AXES] = {0}, *stage = ARENA_ARRAY(arena, uint32_t, plan->pieces.n);
   for (bool moved = true; moved;) {
     moved = false;
     for (uint32_t axis = 0; axis < plan->group->n_axes; axis++) {
@@ -271,6 +281,8 @@ CollectivePlan *plan_rings(Arena *arena, const CollectivePlan *question, IciCost
   plan->seconds = cost.startup + play(arena, plan, cost);
   plan->steps = (uint32_t)llround(play(arena, plan, (IciCost){.hop = 1}));
   plan->link_bytes = play(arena, plan, (IciCost){.byte = 1});
+  plan->dcn_steps = (uint32_t)llround(play(arena, plan, (IciCost){.dcn_hop = 1}));
+  plan->dcn_bytes = play(arena, plan, (IciCost){.dcn_byte = 1});
   return plan;
 }
 
@@ -283,9 +295,9 @@ CollectivePlan *plan_whole(Arena *arena, const CollectivePlan *question, IciCost
     double bytes = total_bytes(plan, plan->elements) * axis.length;
     plan->n_semaphores += ring_semaphores(axis.length, axis.ring);
     plan->buffers[PLAN_WORK] += plan->elements * axis.length;
-    plan->steps += group_axis_steps(axis) * axis.hops;
+    *(axis.dcn ? &plan->dcn_steps : &plan->steps) += group_axis_steps(axis) * axis.hops;
+    *(axis.dcn ? &plan->dcn_bytes : &plan->link_bytes) += axis_link_bytes(axis, bytes);
     plan->seconds += axis_time(axis, bytes, 1, cost);
-    plan->link_bytes += axis_link_bytes(axis, bytes);
   }
   place_ports(plan);
   return plan;

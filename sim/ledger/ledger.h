@@ -26,6 +26,8 @@ typedef enum {
   TRACK_SYNC,  /* "Tensor Core Sync Flag": waits of kernels */
   TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `lane` says which */
   TRACK_HOST,
+  TRACK_DCN, /* "DCN out", "DCN in": a chip's part of its host's network cards; `lane` 0 out, 1 in, plus 2 for
+                each flow beside it */
   TRACKS
 } Track;
 
@@ -59,6 +61,8 @@ typedef struct {
   uint32_t kernels;      /* one after the other, of one execution */
   uint32_t steps;        /* hop latencies on its longest way, of one execution */
   double link_bytes;     /* over its fullest link, one way, of one execution */
+  uint32_t dcn_steps;    /* the same of the network between slices */
+  double dcn_bytes;
 } LedgerOp;
 
 typedef struct {
@@ -74,7 +78,8 @@ typedef struct {
   int64_t end_ps; /* the last end of an event */
 } Ledger;
 
-/* An empty ledger of a pod of 1 to 3 axes; the caller frees it with ledger_free(). */
+/* An empty ledger of a pod of 1 to 3 axes, or of several slices of that shape; the caller frees it with
+ * ledger_free(). */
 Ledger *ledger_new(uint32_t n_chips, const int64_t *pod_shape, uint32_t n_axes);
 void ledger_free(Ledger *ledger);
 /* The index of a name, the same for the same text. */

@@ -21,7 +21,7 @@ typedef enum { IDEAL, REAL, NEAR } Links;
 
 /* A group of chips of a pod. */
 typedef struct {
-  char shape[16], wrap[4];     /* "4x2", a letter an axis: w wraps, - does not */
+  char shape[16], wrap[4];     /* "4x2", two slices "2@4x2"; a letter an axis: w wraps, - does not */
   uint32_t chips[16], members; /* 0: the whole pod */
   Links links;
 } Site;
@@ -31,7 +31,10 @@ typedef struct {
 static Pod pod_of(Arena *arena, const Site *site) {
   static const char *const latencies[] = {
       [IDEAL] = "ici.ideal=true", [REAL] = "ici.latency=1us", [NEAR] = "ici.latency=1ns"};
-  return torus_fixture(arena, site->shape, site->wrap, EXACT_LINKS, latencies[site->links]);
+  const char *at = strchr(site->shape, '@');
+  const char *slices = str_printf(arena, "pod.slices=%ld", at == NULL ? 1 : strtol(site->shape, NULL, 10)).at;
+  return torus_fixture(arena, at == NULL ? site->shape : at + 1, site->wrap, EXACT_LINKS, slices,
+                       latencies[site->links]);
 }
 
 /* ---- numbers: integers that add up */
@@ -317,6 +320,13 @@ ParameterizedTestParameters(collectives, numbers) {
       {"4x6", "w-", {0}, 0, NEAR},
       {"2x3x4", "--w", {0}, 0, NEAR},
       {"8", "w", {7, 3, 5, 1}, 4, NEAR},
+      {"2@4x2", "--", {0}, 0, REAL},
+      {"3@2x2", "--", {0}, 0, IDEAL},
+      {"4@3", "w", {0}, 0, REAL},
+      {"2@4", "-", {0, 4}, 2, REAL},
+      {"5@2", "-", {0, 2, 4, 6, 8}, 5, REAL},
+      {"3@4", "-", {1, 2, 5, 6}, 4, IDEAL},
+      {"2@4x2", "--", {3, 0, 9, 14, 6}, 5, REAL},
   };
   return cr_make_param_array(Site, sites, sizeof sites / sizeof *sites);
 }
@@ -376,6 +386,12 @@ ParameterizedTestParameters(collectives, time) {
       {{"4x4", "ww", {0}, 0, IDEAL}, {{AG, 1 << 20, 1.02}, {A2A, 1 << 16, 1.02}}},
       {{"4x2", "--", {0}, 0, IDEAL}, {{RS, 1 << 20, 1.02}, {A2A, 1 << 12, 1.02}}},
       {{"6x4", "ww", {0}, 0, IDEAL}, {{AG, 1 << 20, 1.02}}},
+      {{"2@4x2", "--", {0, 8}, 2, IDEAL},
+       {{AR, 1 << 22, 1.01}, {AG, 1 << 21, 1.01}, {RS, 1 << 21, 1.01}, {A2A, 1 << 21, 1.01}}},
+      {{"4@2", "-", {0, 2, 4, 6}, 4, IDEAL},
+       {{AR, 1 << 22, 1.02}, {AG, 1 << 20, 1.02}, {A2A, 1 << 20, 1.02}}},
+      {{"2@4x2", "--", {0}, 0, IDEAL}, {{AR, 1 << 26, 1.25}, {AG, 1 << 22, 1.25}, {A2A, 1 << 20, 1.2}}},
+      {{"2@16", "w", {0}, 0, IDEAL}, {{AR, 1 << 26, 1.2}}},
   };
   return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }
@@ -410,6 +426,8 @@ ParameterizedTestParameters(collectives, latency) {
       {{"5", "w", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 17, 0}, {AR, 1 << 20, 0}}},
       {{"4", "-", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 18, 0}, {AR, 1, 0}}},
       {{"4x4", "ww", {0}, 0, REAL}, {{AG, 1 << 18, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
+      {{"2@4x2", "--", {1, 9}, 2, REAL}, {{AR, 1 << 18, 0}, {AR, 16, 0}, {AG, 1 << 18, 0}}},
+      {{"5@2", "-", {0, 2, 4, 6, 8}, 5, REAL}, {{AR, 1 << 18, 0}, {AG, 1 << 18, 0}, {RS, 1 << 10, 0}}},
   };
   return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }
@@ -425,7 +443,8 @@ ParameterizedTest(Timed *timed, collectives, latency) {
   run_all(bench, runs, n);
   for (size_t i = 0; i < n; i++) {
     double seconds = (double)(runs[i].end_ps - runs[i].start_ps) * 1e-12;
-    double told = runs[i].plan->steps * 1e-6 + runs[i].plan->link_bytes / bench->pod.ici_bw_Bps;
+    double told = runs[i].plan->steps * 1e-6 + runs[i].plan->link_bytes / bench->pod.ici_bw_Bps +
+                  runs[i].plan->dcn_steps * 1e-5 + runs[i].plan->dcn_bytes / bench->pod.dcn_bw_Bps;
     if (runs[i].plan->algorithm == ALGORITHM_RINGS)
       cr_expect_float_eq(seconds / told, 1, 1e-4, "%s %s: %.4f us, %u steps and bytes say %.4f us",
                          timed->site.shape, collective_text(runs[i].kind), seconds * 1e6, runs[i].plan->steps,
@@ -491,5 +510,8 @@ Test(group_layout, segments_rings_and_boxes) {
   cr_expect(every_other->axes[0].ring && every_other->axes[0].hops == 2 && every_other->shape.n_axes == 0);
   const GroupLayout *loose = layout_on(arena, "4x4", "--", (uint32_t[]){0, 5, 10}, 3);
   cr_expect(loose->n_axes == 1 && loose->shape.n_axes == 0 && loose->shape.members == 3);
+  const GroupLayout *slices = layout_on(arena, "3@4", "w", (uint32_t[]){9, 1, 5, 8, 0, 4}, 6);
+  cr_expect(slices->n_axes == 2 && slices->axes[1].dcn && slices->axes[1].ring && slices->axes[0].neighbours);
+  cr_expect(slices->shape.n_axes == 1 && slices->shape.length[0] == 2 && slices->shape.slices == 3);
   arena_free(arena);
 }

@@ -245,8 +245,21 @@ Test(config, chips_are_row_major_last_axis_fastest) {
   for (uint32_t chip = 0; chip < config->pod.n_chips; chip++) {
     pod_coordinates(&config->pod, chip, at);
     cr_assert_eq(at[0] * 35 + at[1] * 7 + at[2], chip);
-    cr_assert_eq(pod_chip(&config->pod, at), chip);
+    cr_assert_eq(pod_chip(&config->pod, 0, at), chip);
   }
+}
+
+Test(config, slices_come_one_after_the_other) {
+  Config *config;
+  cr_assert_eq(read_text("[pod]\nshape=4x2\nslices=3\n", NULL, &config), STATUS_OK);
+  const Pod *pod = &config->pod;
+  cr_assert(pod->slices == 3 && pod->slice_chips == 8 && pod->n_chips == 24);
+  int64_t at[POD_AXES];
+  pod_coordinates(pod, 21, at);
+  cr_assert(pod_slice(pod, 21) == 2 && at[0] == 2 && at[1] == 1);
+  cr_assert_eq(pod_chip(pod, 2, at), 21);
+  expect_error("[pod]\nshape=256x16\nslices=17\n", NULL,
+               "podsim: error: pod.slices = 17: more than 65536 chips\nhint: take fewer slices\n");
 }
 
 static const Pod *pod_of(const char *file, const char *const *sets, uint32_t n_sets) {

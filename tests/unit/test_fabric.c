@@ -21,15 +21,20 @@ typedef struct {
   Diag *diag;
 } Bench;
 
-static Bench *bench_new(int64_t x, int64_t y, bool wrap, int64_t lat_ps) {
+static Bench *slices_new(int64_t slices, int64_t x, int64_t y, bool wrap, int64_t lat_ps) {
   Arena *arena = arena_new();
   Bench *bench = ARENA_NEW(arena, Bench);
   *bench = (Bench){.arena = arena, .diag = diag_new()};
   bench->pod = torus_fixture(arena, str_printf(arena, "%ldx%ld", (long)x, (long)y).at, wrap ? "ww" : "--",
-                             EXACT_LINKS, str_printf(arena, "ici.latency=%ldps", (long)lat_ps).at);
+                             EXACT_LINKS, str_printf(arena, "ici.latency=%ldps", (long)lat_ps).at,
+                             str_printf(arena, "pod.slices=%ld", (long)slices).at);
   bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 2);
   cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
   return bench;
+}
+
+static Bench *bench_new(int64_t x, int64_t y, bool wrap, int64_t lat_ps) {
+  return slices_new(1, x, y, wrap, lat_ps);
 }
 
 /* A transfer that starts at a date, and when it landed. */
@@ -146,6 +151,30 @@ Test(fabric, a_line_has_no_wrap_link) {
     cr_expect_not(event->kind == EVENT_LINK && event->chip == 0 && event->lane % 6 == 1,
                   "no link down from 0");
   }
+  bench_free(bench);
+}
+
+/* Out of a chip's part of its host's cards and into another's; links within slices are not touched. */
+Test(fabric, slices_are_joined_by_the_network_cards_of_their_chips) {
+  Bench *bench = slices_new(3, 2, 2, false, MEGA);
+  Sent sent[] = {{.from = 0, .to = 5, .bytes = 3125000},
+                 {.from = 0, .to = 1, .bytes = 45000000},
+                 {.from = 4, .to = 0, .bytes = 3125000},
+                 {.from = 1, .to = 11, .bytes = 3125000, .start_ps = 5000 * MEGA},
+                 {.from = 2, .to = 11, .bytes = 3125000, .start_ps = 5000 * MEGA}};
+  run(bench, sent, 5);
+  cr_expect_eq(sent[0].landed_ps, 1010 * MEGA);
+  cr_expect_eq(sent[1].landed_ps, 1001 * MEGA);
+  cr_expect_eq(sent[2].landed_ps, 1010 * MEGA, "out and in do not disturb each other");
+  cr_expect_eq(sent[3].landed_ps, 7010 * MEGA, "two into one card share it");
+  cr_expect_eq(sent[4].landed_ps, 7010 * MEGA);
+  uint32_t out = 0, in = 0;
+  for (size_t i = 0; i < bench->ledger->n_events; i++) {
+    const Event *event = &bench->ledger->events[i];
+    if (event->track != TRACK_DCN) continue;
+    *(event->lane % 2 == 0 ? &out : &in) += event->chip;
+  }
+  cr_expect(out == 0 + 4 + 1 + 2 && in == 5 + 0 + 11 + 11);
   bench_free(bench);
 }
 

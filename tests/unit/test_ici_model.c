@@ -19,15 +19,15 @@ static void end(void) {
 TestSuite(ici_model, .init = begin, .fini = end);
 
 static GroupShape ring(int64_t n) {
-  return (GroupShape){1, {n}, {true}, n};
+  return (GroupShape){1, {n}, {true}, n, 1};
 }
 
 static GroupShape line(int64_t n) {
-  return (GroupShape){1, {n}, {false}, n};
+  return (GroupShape){1, {n}, {false}, n, 1};
 }
 
 static GroupShape torus(int64_t x, int64_t y, bool wrap) {
-  return (GroupShape){2, {x, y}, {wrap, wrap}, x * y};
+  return (GroupShape){2, {x, y}, {wrap, wrap}, x * y, 1};
 }
 
 static double us(CollectiveKind kind, GroupShape group, double bytes) {
@@ -57,7 +57,7 @@ Test(ici_model, line) {
 Test(ici_model, torus) {
   cr_assert_float_eq(us(COLLECTIVE_ALL_REDUCE, torus(16, 16, true), 1 << 25), 371, 1);
   cr_assert_float_eq(us(COLLECTIVE_ALL_GATHER, torus(4, 2, false), 8e6), 7e6 / 9e10 * 1e6, 1e-6);
-  GroupShape cube = {3, {4, 4, 4}, {true, true, true}, 64};
+  GroupShape cube = {3, {4, 4, 4}, {true, true, true}, 64, 1};
   cr_assert_float_eq(us(COLLECTIVE_ALL_GATHER, cube, 64e6), 63e6 / 2.7e11 * 1e6, 1e-6);
 }
 
@@ -105,7 +105,7 @@ Test(ici_model, all_to_all_is_the_fullest_link) {
 }
 
 Test(ici_model, other_groups_and_none) {
-  GroupShape listed = {.members = 6}, alone = {2, {1, 1}, {false, false}, 1};
+  GroupShape listed = {.members = 6}, alone = {2, {1, 1}, {false, false}, 1, 1};
   cr_assert_eq(us(COLLECTIVE_ALL_GATHER, listed, 1e6), us(COLLECTIVE_ALL_GATHER, ring(6), 1e6));
   cr_assert_eq(us(COLLECTIVE_PERMUTE, listed, 4.5e6), 100);
   for (int kind = 0; kind < COLLECTIVE_KINDS; kind++) {

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static Arena *arena;
@@ -20,12 +21,15 @@ static void end(void) {
 
 TestSuite(mesh_layout, .init = begin, .fini = end);
 
+/* Two slices as 2@4x2. */
 static const Pod *pod_of(const char *generation, const char *shape, const char *layout) {
+  const char *at = strchr(shape, '@');
   const char *sets[] = {str_printf(arena, "pod.generation=%s", generation).at,
-                        str_printf(arena, "pod.shape=%s", shape).at,
+                        str_printf(arena, "pod.shape=%s", at == NULL ? shape : at + 1).at,
+                        str_printf(arena, "pod.slices=%ld", at == NULL ? 1 : strtol(shape, NULL, 10)).at,
                         str_printf(arena, "mesh.layout=%s", layout).at};
   Config *config;
-  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_4x2.ini", sets, 3, &config, diag), STATUS_OK);
+  cr_assert_eq(config_read(arena, SOURCE_DIR "/configs/v5e_4x2.ini", sets, 4, &config, diag), STATUS_OK);
   return &config->pod;
 }
 
@@ -96,6 +100,26 @@ Test(mesh_layout, a_mesh_of_the_pods_shape_lies_axis_by_axis) {
   expect_chips(&one, "one chip", chips, 1);
 }
 
+Test(mesh_layout, slices_are_the_outer_part_of_the_first_axes) {
+  const uint32_t chips[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+  MeshLayout replicas = laid("v5e", "2@4x2", "auto", "replica=2,data=4,model=2");
+  expect_chips(&replicas, "replica along dcn, data along x, model along y", chips, 16);
+  MeshLayout joined = laid("v5e", "2@4x2", "auto", "data=8,model=2");
+  expect_chips(&joined, "data along dcn*x, model along y", chips, 16);
+  MeshLayout ring = laid("v5e", "2@2x2", "auto", "data=8");
+  expect_chips(&ring, "slice by slice row-major over a ring of 4 chips", (uint32_t[]){0, 2, 3, 1, 4, 6, 7, 5},
+               8);
+  MeshLayout both = laid("v5e", "4@2x1", "auto", "a=2,b=4");
+  expect_chips(&both, "a along dcn2, b along dcn2*x", chips, 8);
+  MeshLayout never = laid("v5e", "4@3x1", "auto", "a=3,b=4");
+  expect_chips(&never, "device d is chip d, row-major", chips, 12);
+}
+
+Test(mesh_layout, slices_may_be_the_inner_part_too) {
+  MeshLayout inner = laid("v5e", "2@2x2", "data:x,model:y*dcn", "data=2,model=4");
+  expect_chips(&inner, "data along x, model along y*dcn", (uint32_t[]){0, 4, 1, 5, 2, 6, 3, 7}, 8);
+}
+
 Test(mesh_layout, a_mesh_that_nobody_named_or_with_an_order_of_its_own_is_row_major) {
   const uint32_t chips[] = {0, 1, 2, 3, 4, 5, 6, 7};
   const Pod *pod = pod_of("v5e", "4x2", "auto");
@@ -141,6 +165,7 @@ Test(mesh_layout, what_does_not_fit_is_refused) {
       {"data:x,model:x", "x has 4 chips, the mesh axes along it take 8"},
       {"data:y,model:x", "x has 4 chips, the mesh axes along it take 2"},
       {"data:x,model:z", "the pod has no torus axis 'z'"},
+      {"data:x,model:dcn", "the pod has no torus axis 'dcn'"},
       {"data:x,model:", "the pod has no torus axis ''"},
       {"data:x0,model:y", "'x0' is no part of a torus axis"},
       {"data:xy,model:y", "'xy' is no part of a torus axis"},
