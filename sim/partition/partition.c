@@ -126,6 +126,15 @@ static Status build_entry(Spmd *spmd) {
   return STATUS_OK;
 }
 
+/* Which parameters give their memory to outputs holds for a device's part as for the whole. */
+static void keep_donations(Module *to, const Module *from) {
+  static const char *const keys[] = {"input_output_alias", "buffer_donor"};
+  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+    Str text = module_header(from, keys[i]);
+    if (text.n > 0) VEC_PUSH(to->arena, &to->header, (HeaderKey){str_of(keys[i]), str_copy(to->arena, text)});
+  }
+}
+
 Status module_partition(const Module *flat, const Shardings *shardings, Partitioned **partitioned,
                         Diag *diag) {
   Spmd spmd;
@@ -136,6 +145,7 @@ Status module_partition(const Module *flat, const Shardings *shardings, Partitio
   spmd.module->source = flat->source;
   spmd.module->tables = flat->tables;
   spmd.module->replica_count = flat->replica_count;
+  keep_donations(spmd.module, flat);
   Status status = build_entry(&spmd);
   spmd_close(&spmd, status == STATUS_OK);
   if (status == STATUS_OK) *partitioned = spmd.out;

@@ -135,6 +135,12 @@ static void find_origins(Arena *arena, Fuser *fuser) {
 
 /* ---- groups ---- */
 
+bool is_there_from_start(const Comp *body, uint32_t at) {
+  const Instr *instr = &body->instrs.at[at];
+  if (instr->op == OP_CONSTANT || instr->op == OP_PARAMETER) return true;
+  return instr->op == OP_GET_TUPLE_ELEMENT && body->instrs.at[instr->operands.at[0]].op == OP_PARAMETER;
+}
+
 /* The one group of all users; NO_ID where there are several, or none. */
 static uint32_t group_of_users(const Fuser *fuser, uint32_t at) {
   uint32_t group = NO_ID;
@@ -174,32 +180,48 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   }
 }
 
-/* Whether all that group `group` takes from outside, but for instruction `at` and constants, stands before
- * it. */
+/* Whether a value that group `group` takes stands before instruction `at`, is there from the start, or is
+ * made in the group, perhaps anew. */
+static bool stands_before(const Fuser *fuser, uint32_t value, uint32_t group, uint32_t at) {
+  if (value <= at || fuser->groups.last[value] == group || is_there_from_start(fuser->body, value))
+    return true;
+  Ids operands = fuser->body->instrs.at[value].operands;
+  bool all = fuser->groups.repeated[value];
+  for (uint32_t k = 0; k < operands.n && all; k++) all = stands_before(fuser, operands.at[k], group, at);
+  return all;
+}
+
+/* Whether all that group `group` takes from outside, but for instruction `at`, stands before it. */
 static bool needs_only_what_stands_before(const Fuser *fuser, uint32_t group, uint32_t at) {
   for (uint32_t i = at + 1; i <= group; i++) {
     if (fuser->groups.last[i] != group) continue;
     Ids operands = fuser->body->instrs.at[i].operands;
     for (uint32_t k = 0; k < operands.n; k++) {
-      uint32_t operand = operands.at[k];
-      bool anywhere = fuser->body->instrs.at[operand].op == OP_CONSTANT;
-      if (operand > at && !anywhere && fuser->groups.last[operand] != group) return false;
+      if (!stands_before(fuser, operands.at[k], group, at)) return false;
     }
   }
   return true;
 }
 
-/* The group of a reduction of what several groups use; NO_ID: none. */
-static uint32_t group_of_reduction(const Fuser *fuser, uint32_t at) {
-  const Instr *instr = &fuser->body->instrs.at[at];
+/* Whether group `group` can make what instruction `at` makes too, and hand it out. */
+static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at], *last = &fuser->body->instrs.at[group];
   Role role = role_of(fuser->module, fuser->comp, instr);
-  if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return NO_ID;
-  for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
-    uint32_t group = fuser->groups.last[fuser->users[u]];
-    if (!fuser->has_reduce[group] || fuser->has_product[group]) continue;
-    if (fuser->result[group] == group && group - at < FARTHEST_REDUCTION &&
-        needs_only_what_stands_before(fuser, group, at))
-      return group;
+  if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return false;
+  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP &&
+              shape_elements(instr->shape) == shape_elements(last->shape);
+  bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
+  return (loop || reduce) && !fuser->has_product[group] && group - at < FARTHEST_REDUCTION &&
+         needs_only_what_stands_before(fuser, group, at);
+}
+
+/* The group of a reduction among those that use `value`, perhaps made anew for them, or, where `reduce` is
+ * false, of any loop, that can hand out instruction `at`; NO_ID: none. */
+static uint32_t group_of_several(const Fuser *fuser, uint32_t value, uint32_t at, bool reduce) {
+  for (uint32_t u = fuser->first_user[value]; u < fuser->first_user[value + 1]; u++) {
+    uint32_t user = fuser->users[u], group = fuser->groups.last[user];
+    if (fuser->groups.repeated[user]) group = group_of_several(fuser, user, at, reduce);
+    if (group != NO_ID && fuser->has_reduce[group] == reduce && can_hand_out(fuser, group, at)) return group;
   }
   return NO_ID;
 }
@@ -228,18 +250,25 @@ static void list_members(Arena *arena, Groups *groups, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) groups->members[groups->first[groups->last[i] + 1]++] = i;
 }
 
-/* What leaves each group, and where it runs. */
-static void find_places(Arena *arena, const Comp *body, Groups *groups) {
+/* What others outside its group use, or make anew from it. */
+static void find_leaves(Arena *arena, const Comp *body, Groups *groups) {
   uint32_t n = body->instrs.n;
   groups->leaves = ARENA_ARRAY(arena, bool, n);
-  groups->runs = ARENA_ARRAY(arena, uint32_t, n);
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = n; i-- > 0;) {
     Ids operands = body->instrs.at[i].operands;
+    groups->leaves[i] |= i == body->root || groups->last[i] == i;
+    bool anew = groups->repeated[i] && groups->leaves[i];
     for (uint32_t k = 0; k < operands.n; k++)
-      groups->leaves[operands.at[k]] |= groups->last[operands.at[k]] != groups->last[i];
-    groups->runs[i] = NO_ID;
+      groups->leaves[operands.at[k]] |= anew || groups->last[operands.at[k]] != groups->last[i];
   }
-  for (uint32_t i = 0; i < n; i++) groups->leaves[i] |= i == body->root || groups->last[i] == i;
+}
+
+/* Where each group runs: at the first of what leaves it. */
+static void find_places(Arena *arena, const Comp *body, Groups *groups) {
+  uint32_t n = body->instrs.n;
+  find_leaves(arena, body, groups);
+  groups->runs = ARENA_ARRAY(arena, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) groups->runs[i] = NO_ID;
   for (uint32_t i = n; i-- > 0;) {
     if (groups->last[i] != i) continue;
     Ids members = group_members(groups, i);
@@ -262,17 +291,45 @@ static void note_role(Fuser *fuser, uint32_t at) {
   if (role == ROLE_REDUCE) fuser->has_reduce[group] = true;
 }
 
-/* Into the group of all users; into that of a reduction; made anew in each; or alone. */
+/* Whether group `host` uses a value, perhaps through what is made anew from it. */
+static bool leads_to(const Fuser *fuser, uint32_t value, uint32_t host) {
+  for (uint32_t u = fuser->first_user[value]; u < fuser->first_user[value + 1]; u++) {
+    uint32_t user = fuser->users[u];
+    if (fuser->groups.last[user] == host) return true;
+    if (fuser->groups.repeated[user] && leads_to(fuser, user, host)) return true;
+  }
+  return false;
+}
+
+/* What a group makes anew from its own instruction `at` is a member of it; others still make it anew. */
+static void take_along(Fuser *fuser, uint32_t at, uint32_t host) {
+  for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
+    uint32_t user = fuser->users[u];
+    if (!fuser->groups.repeated[user] || fuser->groups.last[user] == host || !leads_to(fuser, user, host))
+      continue;
+    fuser->groups.last[user] = host;
+    take_along(fuser, user, host);
+  }
+}
+
+static void hand_out(Fuser *fuser, uint32_t at, uint32_t host) {
+  take_along(fuser, at, host);
+  fuser->groups.last[at] = host;
+  fuser->result[host] = at;
+  fuser->has_reduce[host] = false; /* it comes after, and asks nothing of the others */
+}
+
+/* Into the group of all users; into that of a reduction; made anew in each; into that of a loop; or alone. */
 static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
   if (host != NO_ID && can_join(fuser, at, host)) {
     fuser->groups.last[at] = host;
-  } else if ((host = group_of_reduction(fuser, at)) != NO_ID) {
-    fuser->groups.last[at] = host;
-    fuser->result[host] = at;
-    fuser->has_reduce[host] = false; /* it comes after, and asks nothing of the others */
-  } else {
-    fuser->groups.repeated[at] = can_repeat(fuser, at);
+  } else if ((host = group_of_several(fuser, at, at, true)) != NO_ID) {
+    hand_out(fuser, at, host);
+  } else if (can_repeat(fuser, at)) {
+    fuser->groups.repeated[at] = true;
+  } else if ((host = group_of_several(fuser, at, at, false)) != NO_ID) {
+    hand_out(fuser, at, host);
   }
   note_role(fuser, at);
 }

@@ -20,7 +20,7 @@ typedef struct {
  * runs where the first of them stands. */
 typedef struct {
   uint32_t *last;  /* of the group that an instruction is in: itself where it is alone */
-  bool *repeated;  /* alone, but made anew in each group that uses it, so never stored */
+  bool *repeated;  /* made anew in each group that uses it, so never stored */
   uint32_t *first; /* members[first[i] .. first[i + 1]): the group whose last instruction is i, in order */
   uint32_t *members;
   uint32_t *runs; /* the last instruction of the group that runs where an instruction stands; NO_ID: none */
@@ -38,6 +38,8 @@ Groups groups_whole(Arena *arena, const Module *module, uint32_t comp);
 
 Ids group_members(const Groups *groups, uint32_t last);
 
+/* A constant, a parameter or an element of one: it is there before anything runs. */
+bool is_there_from_start(const Comp *body, uint32_t at);
 /* Only a name for the same bytes, whatever stands around it: a bitcast or a free reshape. */
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr);
 /* The operand that a fusion's computation hands on, as it is, as its result or part `part` of it; NO_ID: it

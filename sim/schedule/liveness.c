@@ -478,26 +478,53 @@ static void analyse(Analysis *analysis, uint32_t comp, bool loop) {
 
 /* ---- the entry ---- */
 
-/* Bytes of the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`.
- */
-static int64_t donated_bytes(const Module *module) {
-  Str text = {NULL, 0};
-  for (uint32_t i = 0; i < module->header.n; i++) {
-    if (str_is(module->header.at[i].key, "input_output_alias")) text = module->header.at[i].text;
-  }
-  int64_t sum = 0;
-  const Comp *entry = module_entry(module);
+/* Marks the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`. */
+static void mark_aliases(const Module *module, uint32_t n_outputs, bool *donated) {
+  Str text = module_header(module, "input_output_alias");
   for (size_t colon = str_find(text, ':'); colon < text.n;
        colon += 1 + str_find(str_sub(text, colon + 1, text.n), ':')) {
     size_t open = colon;
     while (open > 0 && text.at[open] != '{') open--;
     size_t close = open + str_find(str_sub(text, open, text.n), '}');
-    const Shape *shape = entry->instrs.at[entry->root].shape;
-    int64_t index;
-    bool part = str_to_int(str_trim(str_sub(text, open + 1, close)), &index) && shape_is_tuple(shape) &&
-                index >= 0 && index < shape->rank;
-    sum = plus(sum, hbm_bytes(part ? shape->parts[index] : shape));
+    int64_t index = 0;
+    str_to_int(str_trim(str_sub(text, open + 1, close)), &index);
+    if (index >= 0 && index < n_outputs) donated[index] = true;
   }
+}
+
+/* Marks an output of its size for each parameter that is given up: `buffer_donor={ (3, {}), (4, {}) }`. */
+static void mark_donors(const Module *module, const Shape *const *outputs, uint32_t n_outputs,
+                        bool *donated) {
+  const Comp *entry = module_entry(module);
+  Str text = module_header(module, "buffer_donor");
+  for (size_t open = str_find(text, '('); open < text.n;
+       open += 1 + str_find(str_sub(text, open + 1, text.n), '(')) {
+    size_t comma = open + str_find(str_sub(text, open, text.n), ',');
+    int64_t param;
+    if (!str_to_int(str_trim(str_sub(text, open + 1, comma)), &param) || param < 0 ||
+        param >= entry->params.n)
+      continue;
+    const Shape *given = entry->instrs.at[entry->params.at[param]].shape;
+    for (uint32_t i = 0; i < n_outputs; i++) {
+      if (donated[i] || !shape_is_array(given) || !shape_eq(given, outputs[i])) continue;
+      donated[i] = true;
+      break;
+    }
+  }
+}
+
+/* Bytes of the outputs that take the memory of parameters. */
+static int64_t donated_bytes(Arena *scratch, const Module *module) {
+  const Comp *entry = module_entry(module);
+  const Shape *whole = entry->instrs.at[entry->root].shape;
+  uint32_t n = shape_is_tuple(whole) ? whole->rank : 1;
+  const Shape **outputs = ARENA_ARRAY(scratch, const Shape *, n + 1);
+  bool *donated = ARENA_ARRAY(scratch, bool, n + 1);
+  for (uint32_t i = 0; i < n; i++) outputs[i] = shape_is_tuple(whole) ? whole->parts[i] : whole;
+  mark_aliases(module, n, donated);
+  mark_donors(module, outputs, n, donated);
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < n; i++) sum = plus(sum, donated[i] ? hbm_bytes(outputs[i]) : 0);
   return sum;
 }
 
@@ -544,6 +571,6 @@ void find_memory(Schedule *schedule) {
   if (schedule->held.n != 0)
     qsort(schedule->held.at, schedule->held.n, sizeof *schedule->held.at, larger_first);
   int64_t given = plus(schedule->hbm_argument_bytes, schedule->hbm_output_bytes);
-  schedule->hbm_peak_bytes = plus(given, schedule->hbm_temp_bytes) - donated_bytes(module);
+  schedule->hbm_peak_bytes = plus(given, schedule->hbm_temp_bytes) - donated_bytes(scratch, module);
   arena_free(scratch);
 }

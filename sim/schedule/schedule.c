@@ -132,41 +132,87 @@ static bool is_untimed(const Scheduler *scheduler, uint32_t comp, const Groups *
   return true;
 }
 
-typedef Vec(uint32_t) Names;
+/* The steps of a computation as they are made, with the names that came up since the last of them. */
+typedef struct {
+  Scheduler *scheduler;
+  uint32_t comp;
+  bool timed;
+  const Comp *body;
+  const Groups *groups;
+  CompSchedule *made;
+  bool *named; /* by instruction: its name has come up */
+  Vec(uint32_t) names;
+} Maker;
+
+static void name(Maker *maker, uint32_t at) {
+  if (!maker->named[at]) VEC_PUSH(maker->scheduler->arena, &maker->names, at);
+  maker->named[at] = true;
+}
 
 /* A step without time for the names that came up since the last. */
-static void flush_names(Arena *arena, Names *names, CompSchedule *made) {
-  if (names->n == 0) return;
-  Ids instrs = {arena_copy(arena, names->at, names->n * sizeof *names->at), names->n};
-  VEC_PUSH(arena, &made->steps, (Step){.kind = STEP_COMPUTE, .instrs = instrs, .trips = 1});
-  names->n = 0;
+static void flush_names(Maker *maker) {
+  if (maker->names.n == 0) return;
+  uint32_t n = maker->names.n;
+  Ids instrs = {arena_copy(maker->scheduler->arena, maker->names.at, n * sizeof *maker->names.at), n};
+  VEC_PUSH(maker->scheduler->arena, &maker->made->steps,
+           (Step){.kind = STEP_COMPUTE, .instrs = instrs, .trips = 1});
+  maker->names.n = 0;
+}
+
+/* Names what is made anew for a step that runs at `at`, but stands behind it. */
+static void name_needs(Maker *maker, uint32_t at, uint32_t member) {
+  Ids operands = maker->body->instrs.at[member].operands;
+  for (uint32_t k = 0; k < operands.n; k++) {
+    uint32_t operand = operands.at[k];
+    bool behind = operand > at && maker->groups->repeated[operand] && !maker->named[operand];
+    if (!behind || maker->groups->last[operand] != operand) continue;
+    name_needs(maker, at, operand);
+    name(maker, operand);
+  }
+}
+
+static bool only_named(const Maker *maker, uint32_t last, Ids members) {
+  bool kernel = step_kind_of(&maker->body->instrs.at[last]) == STEP_COMPUTE;
+  return (kernel && !maker->timed) || is_untimed(maker->scheduler, maker->comp, maker->groups, members);
+}
+
+/* The group that runs at instruction `at`. */
+static Status make_group(Maker *maker, uint32_t at, Demand *sum) {
+  uint32_t last = maker->groups->runs[at];
+  Ids members = group_members(maker->groups, last);
+  if (only_named(maker, last, members)) {
+    for (uint32_t k = 0; k < members.n; k++) name(maker, members.at[k]);
+    return STATUS_OK;
+  }
+  for (uint32_t k = 0; k < members.n; k++) name_needs(maker, at, members.at[k]);
+  flush_names(maker);
+  Step step;
+  int64_t flops;
+  TRY(make_step(maker->scheduler, maker->comp, maker->timed, maker->groups, last, &step, &flops));
+  VEC_PUSH(maker->scheduler->arena, &maker->made->steps, step);
+  *sum = demand_add(*sum, (Demand){.flops = flops});
+  return STATUS_OK;
 }
 
 static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const Groups *groups,
                          CompSchedule *made) {
-  Names names = {0};
+  const Comp *body = module_comp(scheduler->module, comp);
+  uint32_t n = body->instrs.n;
+  Maker maker = {.scheduler = scheduler,
+                 .comp = comp,
+                 .timed = timed,
+                 .body = body,
+                 .groups = groups,
+                 .made = made,
+                 .named = ARENA_ARRAY(scheduler->arena, bool, n)};
   Demand sum = {0};
-  uint32_t n = module_comp(scheduler->module, comp)->instrs.n;
   for (uint32_t i = 0; i < n; i++) {
-    if (comp_instr(scheduler->module, comp, i)->op == OP_CONSTANT) VEC_PUSH(scheduler->arena, &names, i);
+    if (groups->last[i] == i && is_there_from_start(body, i)) name(&maker, i);
   }
   for (uint32_t i = 0; i < n; i++) {
-    uint32_t last = groups->runs[i];
-    if (last == NO_ID || comp_instr(scheduler->module, comp, last)->op == OP_CONSTANT) continue;
-    Ids members = group_members(groups, last);
-    bool kernel = step_kind_of(comp_instr(scheduler->module, comp, last)) == STEP_COMPUTE;
-    if ((kernel && !timed) || is_untimed(scheduler, comp, groups, members)) {
-      for (uint32_t k = 0; k < members.n; k++) VEC_PUSH(scheduler->arena, &names, members.at[k]);
-      continue;
-    }
-    flush_names(scheduler->arena, &names, made);
-    Step step;
-    int64_t flops;
-    TRY(make_step(scheduler, comp, timed, groups, last, &step, &flops));
-    VEC_PUSH(scheduler->arena, &made->steps, step);
-    sum = demand_add(sum, (Demand){.flops = flops});
+    if (groups->runs[i] != NO_ID && !maker.named[i]) TRY(make_group(&maker, i, &sum));
   }
-  flush_names(scheduler->arena, &names, made);
+  flush_names(&maker);
   scheduler->flops[comp] = sum.flops;
   return STATUS_OK;
 }

@@ -171,7 +171,8 @@ static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double byte
                        Reads *reads) {
   value = stored(kernel, value);
   const Instr *instr = &kernel->body->instrs.at[value];
-  if (kernel->groups->repeated[value] && !is_remade(kernel, value)) {
+  bool elsewhere = kernel->groups->last[value] != kernel->last;
+  if (kernel->groups->repeated[value] && elsewhere && !is_remade(kernel, value)) {
     VEC_PUSH(arena, &kernel->remade, value);
     for (uint32_t k = 0; k < instr->operands.n; k++)
       add_source(arena, kernel, instr->operands.at[k],
@@ -323,7 +324,8 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   add_steps(pod, &kernel, read_bytes, more_bytes, &demand);
   for (uint32_t i = 0; i < kernel.members.n; i++) {
     uint32_t value = kernel.members.at[i];
-    if (groups->leaves[value]) store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
+    if (groups->leaves[value] && !groups->repeated[value])
+      store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
   }
   if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
   add_estimated_bytes(&kernel, &demand);

@@ -97,8 +97,9 @@ Test(schedule, an_elementwise_chain_is_one_step_that_reads_and_writes_once) {
 }
 
 #define TWO_KERNELS(size)                                                                                    \
-  "HloModule m\nENTRY e {\n"                                                                                 \
-  "  x = f32[" size "] parameter(0)\n  a = f32[" size "] reverse(x), dimensions={0}\n"                       \
+  "HloModule m\nless {\n  p = f32[] parameter(0)\n  q = f32[] parameter(1)\n"                                \
+  "  ROOT r = pred[] compare(p, q), direction=LT\n}\nENTRY e {\n"                                            \
+  "  x = f32[" size "] parameter(0)\n  a = f32[" size "] sort(x), dimensions={0}, to_apply=less\n"           \
   "  b = f32[" size "] negate(a)\n  c = f32[" size "] sine(a)\n"                                             \
   "  ROOT t = (f32[" size "], f32[" size "]) tuple(b, c)\n}\n"
 
@@ -164,6 +165,29 @@ Test(schedule, what_follows_from_one_value_and_constants_is_made_anew_too) {
   expect_steps(2);
   for (uint32_t s = 0; s < 2; s++)
     cr_assert_eq(step(s)->demand.hbm_bytes, (512 << 20) + 4, "the constant too");
+}
+
+Test(schedule, a_loop_hands_out_what_others_use_too) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = f32[8192,8192] parameter(0)\n  y = f32[8192,8192] parameter(1)\n"
+      "  a = f32[8192,8192] add(x, y)\n  b = f32[8192,8192] multiply(a, y)\n"
+      "  ROOT t = (f32[8192,8192], f32[8192,8192]) tuple(a, b)\n}\n");
+  expect_steps(1);
+  cr_assert_eq(step(0)->demand.hbm_bytes, (int64_t)1024 << 20);
+}
+
+/* The reduction takes it through a conversion, which the sine makes anew. */
+Test(schedule, a_reduction_joins_what_it_uses_through_what_is_made_anew) {
+  run("HloModule m\n"
+      "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT c = f32[] add(a, b)\n}\n"
+      "ENTRY e {\n"
+      "  x = bf16[8192,8192] parameter(0)\n  y = bf16[8192,8192] parameter(1)\n"
+      "  a = bf16[8192,8192] add(x, y)\n  c = f32[8192,8192] convert(a)\n  d = f32[8192,8192] sine(c)\n"
+      "  z = f32[] constant(0)\n  s = f32[8192] reduce(c, z), dimensions={1}, to_apply=add\n"
+      "  ROOT t = (f32[8192,8192], f32[8192]) tuple(d, s)\n}\n");
+  expect_steps(2);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 384 << 20, 40000);
+  cr_assert_eq(step(1)->demand.hbm_bytes, 384 << 20);
 }
 
 /* Neither operand fits in VMEM: each is read for sixteen blocks of the other. */
@@ -478,4 +502,13 @@ Test(schedule, what_a_kernel_only_slices_is_read_in_part) {
       "  ROOT r = f32[1024,256] exponential(s)\n}\n");
   expect_steps(1);
   cr_assert_eq(step(0)->demand.hbm_bytes, 2 << 20);
+}
+
+Test(schedule, an_output_takes_the_place_of_a_parameter_that_is_given_up) {
+  run("HloModule m, buffer_donor={ (1, {}) }\nENTRY e {\n"
+      "  x = f32[1024,512] parameter(0)\n  y = f32[1024,1024] parameter(1)\n  s = f32[1024,512] sine(x)\n"
+      "  c = f32[1024,1024] cosine(y)\n  ROOT t = (f32[1024,512], f32[1024,1024]) tuple(s, c)\n}\n");
+  cr_assert_eq(schedule->hbm_argument_bytes, 6 << 20);
+  cr_assert_eq(schedule->hbm_output_bytes, 6 << 20);
+  cr_assert_eq(schedule->hbm_peak_bytes, 8 << 20);
 }
