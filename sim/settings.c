@@ -80,7 +80,8 @@ static Status break_setting(const char *text, RunOptions *run, Diag *diag) {
 
 Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag) {
   const Options *options = pipeline->options;
-  *run = (RunOptions){.jitter = options->has_jitter,
+  *run = (RunOptions){.settle_loops = !pipeline->numbers && !options->full && !options->has_jitter,
+                      .jitter = options->has_jitter,
                       .jitter_seed = (uint64_t)options->jitter,
                       .workers = (uint32_t)options->jobs,
                       .chip_of = pipeline->layout.chip_of};

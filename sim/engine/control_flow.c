@@ -4,6 +4,7 @@
 
 #include "sim/engine/chip.h"
 #include "sim/engine/collective_op.h"
+#include "sim/engine/settle.h"
 
 #include <stdio.h>
 
@@ -54,17 +55,43 @@ static Status goes_on(Frame *frame, const Step *step, int64_t trip, Str trip_tex
   return STATUS_OK;
 }
 
+/* Arrays whose values are not known. */
+static Value *unknown_value(const ValueOps *values, const Shape *shape) {
+  if (!shape_is_tuple(shape)) return values->array(values->self, shape, false);
+  Arena *scratch = arena_new();
+  Value **parts = ARENA_ARRAY(scratch, Value *, shape->rank + 1);
+  for (uint32_t i = 0; i < shape->rank; i++) parts[i] = unknown_value(values, shape->parts[i]);
+  Value *tuple = values->tuple(values->self, parts, shape->rank);
+  for (uint32_t i = 0; i < shape->rank; i++) values->release(values->self, parts[i]);
+  arena_free(scratch);
+  return tuple;
+}
+
+/* What counts the trips stands too low where some were left out. */
+static void forget_carry(Frame *frame, const Step *step) {
+  if (frame->held[0] == NULL) return;
+  value_release(frame, frame->held[0]);
+  frame->held[0] =
+      unknown_value(values_of(frame->chip->execution), frame_instr(frame, step_instr(step))->shape);
+}
+
 Status run_while(Frame *frame, const Step *step) {
+  Chip *chip = frame->chip;
   uint32_t body = instr_comp(frame_instr(frame, step_instr(step)), ATTR_body);
+  LoopWatch *watch = loop_watch(frame, step);
+  int64_t left_out = 0;
   frame_hold(frame, step);
   frame_release(frame, step);
   for (int64_t trip = 0;; trip++) {
-    Str text = str_printf(frame->chip->execution->arena, "%.*s[%ld]", STR_ARG(frame->trip), (long)trip);
+    if (watch != NULL) left_out = loop_trips_left_out(watch, chip->number, trip);
+    Str text = str_printf(chip->execution->arena, "%.*s[%ld]", STR_ARG(frame->trip), (long)(trip + left_out));
     bool more;
     TRY(goes_on(frame, step, trip, text, &more));
+    if (left_out > 0) more = trip + left_out < loop_trips(watch);
     if (!more) break;
-    TRY(run_computation(frame->chip, body, text, &frame->held[0], &frame->held[0]));
+    TRY(run_computation(chip, body, text, &frame->held[0], &frame->held[0]));
   }
+  if (left_out > 0) forget_carry(frame, step);
   frame_set(frame, step, frame->held[0]);
   frame->held[0] = NULL;
   return STATUS_OK;

@@ -5,6 +5,7 @@
 #include "sim/engine/pool.h"
 
 typedef struct CollectiveOp CollectiveOp;
+typedef struct LoopWatch LoopWatch;
 
 /* What is the same for every execution of an instruction. */
 typedef struct {
@@ -28,8 +29,9 @@ typedef struct {
   InstrInfo **infos;             /* by computation and instruction */
   Vec(const Instr *) op_instrs;  /* by op of the ledger, from the first of this run */
   uint32_t first_op;
-  bool *ended;   /* by chip */
-  Status status; /* the first failure: all chips stop where they are */
+  Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
+  bool *ended;            /* by chip */
+  Status status;          /* the first failure: all chips stop where they are */
 } Execution;
 
 /* The ledger's op for an instruction. `like` has what is particular; texts that every op has are filled in.

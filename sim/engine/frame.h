@@ -18,6 +18,7 @@ typedef struct {
   uint64_t steps;      /* run so far */
   Lanes async_lanes;   /* of TRACK_ASYNC */
   size_t events;       /* on the core's track */
+  uint32_t loops;      /* that it has come to, in loops none */
   Status status;       /* of the values' computation */
   const Instr *failed; /* which has an operand that is no value */
   int64_t end_ps;

@@ -4,6 +4,7 @@
 #include "models/kernel_model.h"
 #include "sim/engine/chip.h"
 #include "sim/engine/deadlock.h"
+#include "sim/engine/settle.h"
 
 uint32_t execution_op(Execution *execution, uint32_t comp, uint32_t instr, const LedgerOp *like) {
   InstrInfo *info = &execution->infos[comp][instr];
@@ -141,6 +142,8 @@ static Status run_in(Execution *execution, RunResult *result) {
   pool_free(execution->pool);
   for (uint32_t i = 0; i < execution->devices; i++) chip_clear(chips[i]);
   machine_free(execution->machine);
+  int64_t left_out_ps = loops_fill_in(execution);
+  for (uint32_t i = 0; i < execution->devices; i++) chips[i]->end_ps += left_out_ps;
   fill_result(execution, chips, status == STATUS_OK, result);
   return status;
 }

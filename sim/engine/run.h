@@ -54,7 +54,8 @@ typedef struct {
   uint64_t jitter_seed;
   int64_t break_wait, break_dma; /* the Nth is skipped, from 1; 0 none */
   const uint32_t *chip_of;       /* by device, a permutation; NULL: device d is chip d */
-  uint32_t workers;              /* threads for values; 0: as many as processors */
+  bool settle_loops; /* no values are computed: a loop whose trips are alike need not run to its end */
+  uint32_t workers;  /* threads for values; 0: as many as processors */
 } RunOptions;
 
 typedef struct {

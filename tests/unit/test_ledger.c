@@ -1,7 +1,8 @@
 /* Ledger: interned names, copied ops, order of events. */
-#include "sim/ledger/ledger.h"
+#include "sim/ledger/repeat.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 
 static Ledger *ledger_4x2(void) {
   const int64_t shape[] = {4, 2};
@@ -87,4 +88,40 @@ Test(ledger, every_kind_has_a_text) {
   const char *texts[] = {"compute", "collective", "dma", "link", "wait", "host"};
   for (int kind = 0; kind < EVENT_KINDS; kind++)
     cr_assert_str_eq(event_kind_text((EventKind)kind), texts[kind]);
+}
+
+/* A chip computes for 3 us in each trip of 5 us and sends for 4, into the next trip; the period from 5 to 10
+ * us is repeated twice. */
+Test(ledger, repeats_a_period) {
+  const int64_t shape[] = {1, 1, 1};
+  enum { US = 1000000 };
+  Ledger *ledger = ledger_new(1, shape, 1);
+  uint32_t op = ledger_op(ledger, &(LedgerOp){.name = STR("dot")});
+  for (int64_t trip = 0; trip < 3; trip++) {
+    char name[16];
+    snprintf(name, sizeof name, "dot[%d]", (int)trip);
+    uint32_t dot = ledger_name(ledger, str_of(name)), send = ledger_name(ledger, STR("send"));
+    ledger_add(ledger,
+               (Event){EVENT_COMPUTE, TRACK_CORE, 0, 0, dot, op, NO_PEER, 0, trip * 5 * US, 3 * US, 0, 0});
+    ledger_add(ledger, (Event){EVENT_DMA, TRACK_DMA, 0, 0, send, op, 0, (uint32_t)trip + 1,
+                               (trip * 5 + 2) * US, 4 * US, 0, 0});
+  }
+  cr_assert_eq(ledger_period_hash(ledger, 0, 5 * US, 10 * US),
+               ledger_period_hash(ledger, 0, 10 * US, 15 * US));
+  cr_assert_neq(ledger_period_hash(ledger, 0, 0, 5 * US), ledger_period_hash(ledger, 0, 5 * US, 10 * US));
+  const int64_t named_from_ps[] = {15 * US};
+  ledger_repeat(ledger, &(LedgerRepeat){5 * US, 10 * US, 1, 2, named_from_ps});
+  ledger_finish(ledger);
+  cr_assert_eq(ledger->n_events, 10);
+  cr_assert_eq(ledger->end_ps, 26 * US);
+  for (uint32_t trip = 0; trip < 5; trip++) {
+    const Event *dot = &ledger->events[2 * trip], *send = dot + 1;
+    char name[16];
+    snprintf(name, sizeof name, "dot[%u]", trip);
+    cr_assert(str_is(ledger->names.at[dot->name], name), "%.*s", STR_ARG(ledger->names.at[dot->name]));
+    cr_assert_eq(dot->start_ps, trip * 5 * US);
+    cr_assert_eq(send->start_ps, (trip * 5 + 2) * US);
+    cr_assert_eq(send->flow, trip + 1);
+  }
+  ledger_free(ledger);
 }
