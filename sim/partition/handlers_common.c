@@ -185,14 +185,24 @@ Status plan_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t o
   return reshard(spmd, operand_value(spmd, instr, operand).at[0], sharding, local);
 }
 
-/* How many ops of the same kind use an operand in the same place: what it is brought to serves them all. */
+/* Whether ops of one kind take their dimensions alike. */
+static bool same_dimensions(const Instr *a, const Instr *b) {
+  for (uint32_t i = 0; i < a->n_attrs; i++) {
+    const Attr *attr = &a->attrs[i], *other = instr_attr(b, attr->id);
+    if (attr_kind(attr->id) == ATTR_KIND_INTS && (other == NULL || !attr_eq(attr, other))) return false;
+  }
+  return true;
+}
+
+/* How many like ops use an operand in the same place: what it is brought to serves them all. */
 static uint32_t like_uses(const Spmd *spmd, const Instr *instr, uint32_t operand) {
   uint32_t value = instr->operands.at[operand], n = 0;
   if (spmd->frame->uses[value] < 2) return 1;
   const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
   for (uint32_t i = value + 1; i < comp->instrs.n; i++) {
     const Instr *other = &comp->instrs.at[i];
-    n += other->op == instr->op && operand < other->operands.n && other->operands.at[operand] == value;
+    bool same = other->op == instr->op && operand < other->operands.n && other->operands.at[operand] == value;
+    n += same && same_dimensions(instr, other);
   }
   return n == 0 ? 1 : n;
 }
