@@ -143,3 +143,9 @@ int64_t collective_hops(CollectiveKind kind, GroupShape group) {
   if (kind == COLLECTIVE_PERMUTE) return across > 0;
   return kind == COLLECTIVE_ALL_REDUCE ? 2 * across : across;
 }
+
+double collective_expected_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
+  double payload = ici_link_bw_Bps(pod) / pod->ici_bw_Bps;
+  return collective_ideal_seconds(pod, kind, group, bytes) / payload +
+         ici_seconds(ici_cost(pod), (double)collective_hops(kind, group), 0);
+}

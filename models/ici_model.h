@@ -51,6 +51,10 @@ typedef struct {
  * value V for gather, scatter and all-reduce; what a chip holds for all-to-all, permute and broadcast. */
 double collective_ideal_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes);
 
+/* What a collective is expected to take with its links to itself: the closed form at the payload's bandwidth,
+ * its hops and its start-up. */
+double collective_expected_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes);
+
 /* Hops, one after another, that the collective cannot do without: times the latency, its time for few
  * bytes. A permute counts as one hop. */
 int64_t collective_hops(CollectiveKind kind, GroupShape group);

@@ -3,6 +3,7 @@
 #include "sim/pipeline.h"
 
 #include "sim/annotate.h"
+#include "sim/collective_matmul.h"
 #include "sim/eval/interpret.h"
 #include "sim/eval/npy.h"
 #include "sim/ir/flatten.h"
@@ -64,8 +65,14 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
   return mesh_layout(pipeline->arena, pod, pipeline->partitioned->mesh, &pipeline->layout, diag);
 }
 
+Status pipeline_order(Pipeline *pipeline, Diag *diag) {
+  const Pod *pod = &pipeline->config->pod;
+  TRY(collective_matmuls(pipeline->partitioned, pod, pipeline->layout.chip_of, &pipeline->windowed, diag));
+  return module_schedule(pipeline->windowed->module, pod, &pipeline->schedule, diag);
+}
+
 Status pipeline_schedule(Pipeline *pipeline, Diag *diag) {
-  TRY(module_schedule(pipeline->partitioned->module, &pipeline->config->pod, &pipeline->schedule, diag));
+  TRY(pipeline_order(pipeline, diag));
   if (pipeline->options->allow_oom) return STATUS_OK;
   return program_fits_hbm(pipeline, diag);
 }
@@ -102,7 +109,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   RunOptions run;
   TRY(run_settings(pipeline, &run, diag));
   Values *values;
-  TRY(values_new(pipeline->partitioned, pod->n_chips, pipeline->inputs, diag, &values));
+  TRY(values_new(pipeline->windowed, pod->n_chips, pipeline->inputs, diag, &values));
   values_set_excess_precision(values, pod->excess_precision);
   run.values = values_ops(values);
   pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
@@ -117,7 +124,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   values_free(values);
   TRY(status);
   ledger_finish(pipeline->ledger);
-  ledger_annotate(pipeline->ledger, pipeline->partitioned);
+  ledger_annotate(pipeline->ledger, pipeline->windowed);
   pipeline->metrics = metrics_fold(pipeline->arena, pipeline->ledger);
   return STATUS_OK;
 }
@@ -133,6 +140,7 @@ void pipeline_free(Pipeline *pipeline) {
   release_all(pipeline->outputs, pipeline->n_outputs);
   if (pipeline->ledger != NULL) ledger_free(pipeline->ledger);
   if (pipeline->schedule != NULL) schedule_free(pipeline->schedule);
+  if (pipeline->windowed != pipeline->partitioned) partitioned_free(pipeline->windowed);
   if (pipeline->partitioned != NULL) partitioned_free(pipeline->partitioned);
   if (pipeline->shardings != NULL) shardings_free(pipeline->shardings);
   if (pipeline->flat != NULL) module_free(pipeline->flat);

@@ -23,6 +23,7 @@ typedef struct {
   Shardings *shardings;     /* of every value; NULL for a program that came partitioned */
   Partitioned *partitioned; /* one device's program */
   MeshLayout layout;        /* which chip each device is */
+  Partitioned *windowed;    /* the same as it is run, with collective matmuls; else `partitioned` itself */
   Schedule *schedule;
   bool numbers;     /* whether values are computed */
   Tensor **inputs;  /* the entry's parameters, whole; NULL where numbers are off */
@@ -42,8 +43,9 @@ void pipeline_free(Pipeline *pipeline);
 Status pipeline_read_pod(Pipeline *pipeline, Diag *diag);
 Status pipeline_read_program(Pipeline *pipeline, Diag *diag);
 Status pipeline_partition(Pipeline *pipeline, Diag *diag); /* needs pod and program */
-Status pipeline_schedule(Pipeline *pipeline, Diag *diag);  /* needs the partitioned program */
-Status pipeline_simulate(Pipeline *pipeline, Diag *diag);  /* needs the schedule; at most once a process */
+Status pipeline_order(Pipeline *pipeline, Diag *diag); /* needs the partitioned program; makes the schedule */
+Status pipeline_schedule(Pipeline *pipeline, Diag *diag); /* the same, and refuses what does not fit in HBM */
+Status pipeline_simulate(Pipeline *pipeline, Diag *diag); /* needs the schedule; at most once a process */
 
 /* All of it, in order: what `podsim CONFIG PROGRAM` does. */
 Status pipeline_run(Pipeline *pipeline, Diag *diag);

@@ -157,7 +157,7 @@ static Status show(Pipeline *pipeline, Diag *diag) {
   RETURN_IF(pipeline->options->program_path == NULL, show_pod(pipeline));
   TRY(pipeline_read_program(pipeline, diag));
   TRY(pipeline_partition(pipeline, diag));
-  TRY(module_schedule(pipeline->partitioned->module, &pipeline->config->pod, &pipeline->schedule, diag));
+  TRY(pipeline_order(pipeline, diag));
   outputs_describe(pipeline);
   StrBuf buf = {.arena = pipeline->arena};
   add_head(&buf, pipeline);

@@ -269,17 +269,6 @@ static Status write_body(Flatten *flatten, uint32_t comp, uint32_t into, uint32_
   return STATUS_OK;
 }
 
-static Module *module_like(const Module *from) {
-  Module *to = module_new(from->name);
-  to->source = from->source;
-  for (uint32_t i = 0; i < from->header.n; i++) VEC_PUSH(to->arena, &to->header, from->header.at[i]);
-  to->num_partitions = from->num_partitions;
-  to->replica_count = from->replica_count;
-  to->frontend = from->frontend;
-  to->tables = from->tables;
-  return to;
-}
-
 /* What a computation comes to with all that it calls written out. */
 typedef struct {
   uint64_t instrs;

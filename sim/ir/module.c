@@ -108,6 +108,17 @@ Module *module_new(Str name) {
   return module;
 }
 
+Module *module_like(const Module *from) {
+  Module *to = module_new(from->name);
+  to->source = from->source;
+  for (uint32_t i = 0; i < from->header.n; i++) VEC_PUSH(to->arena, &to->header, from->header.at[i]);
+  to->num_partitions = from->num_partitions;
+  to->replica_count = from->replica_count;
+  to->frontend = from->frontend;
+  to->tables = from->tables;
+  return to;
+}
+
 void module_free(Module *module) {
   if (module != NULL) arena_free(module->arena);
 }

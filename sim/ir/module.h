@@ -228,6 +228,8 @@ bool attr_parse(Str text, AttrId *id);
 /* Building. All of it copies what it is given into the module's arena, names apart (those must outlive the
  * module). */
 Module *module_new(Str name); /* with its own arena; free with module_free() */
+/* A new module without computations, its header and tables those of `from`, which must outlive it. */
+Module *module_like(const Module *from);
 void module_free(Module *module);
 /* An empty computation, its root NO_ID until it is set. Pointers to computations are good until the next one
  * is added. */

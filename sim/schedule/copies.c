@@ -69,7 +69,7 @@ static void note_needs(Copier *copier) {
   }
 }
 
-/* The kernel of a place, with what it reads from HBM. */
+/* The kernel of a place, with what it reads from HBM. Of what it slices it finds out only then which part. */
 static void note_kernel(Copier *copier, uint32_t at, uint32_t leader) {
   Demand demand = group_demand(copier->pod, copier->module, copier->comp, copier->groups, leader);
   double hbm_Bps = copier->pod->hbm_bw_Bps * copier->pod->hbm_efficiency;
@@ -79,7 +79,8 @@ static void note_kernel(Copier *copier, uint32_t at, uint32_t leader) {
   Reads reads = group_reads(copier->arena, copier->pod, copier->module, copier->comp, copier->groups, leader);
   for (uint32_t i = 0; i < reads.n; i++) {
     Read read = reads.at[i];
-    if (!copier->groups->in_vmem[read.value] && copier->runs_at[read.value] != NO_ID)
+    bool whole = read.bytes >= shape_bytes(copier->body->instrs.at[read.value].shape);
+    if (whole && !copier->groups->in_vmem[read.value] && copier->runs_at[read.value] != NO_ID)
       VEC_PUSH(copier->arena, &copier->fetches, (Fetch){read.value, at, leader, read.bytes});
   }
 }

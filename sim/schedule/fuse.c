@@ -4,7 +4,7 @@
  * group can take it (XLA's instruction fusion without duplication). What it made then never reaches HBM. Such
  * a group can always run where its last member stands: nobody else waits for the others.
  *
- *   elementwise and moving ops   join any group
+ *   elementwise and moving ops   join any group; what a product leads to alone, one without another product
  *   reductions                   join one without a product, where what they reduce stays in VMEM meanwhile
  *   products                     join the elementwise ops that follow them; one a group
  *   all else                     stays alone
@@ -163,6 +163,19 @@ static bool reduced_part_stays(const Fuser *fuser, const Instr *reduce) {
   return (double)shape_bytes(in) / (double)kept * SUBLANES <= (double)fuser->pod->vmem_bytes / SHARE;
 }
 
+/* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.
+ */
+static bool ends_product(const Fuser *fuser, const Instr *instr) {
+  if (!op_is_elementwise(instr->op)) return false;
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    uint32_t operand = instr->operands.at[k];
+    bool alone = fuser->first_user[operand + 1] - fuser->first_user[operand] == 1;
+    if (alone && role_of(fuser->module, fuser->comp, &fuser->body->instrs.at[operand]) == ROLE_PRODUCT)
+      return true;
+  }
+  return false;
+}
+
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
@@ -170,8 +183,8 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   if (host == ROLE_ALONE || host == ROLE_SHAPE || fuser->groups.repeated[group]) return false;
   switch (role_of(fuser->module, fuser->comp, instr)) {
   case ROLE_SHAPE:
-  case ROLE_REPEAT:
-  case ROLE_LOOP: return true;
+  case ROLE_REPEAT: return true;
+  case ROLE_LOOP: return !fuser->has_product[group] || !ends_product(fuser, instr);
   case ROLE_REDUCE: return !fuser->has_product[group] && reduced_part_stays(fuser, instr);
   case ROLE_PRODUCT:
     return !fuser->has_product[group] && !fuser->has_reduce[group] &&

@@ -5,24 +5,29 @@
  * is placed as late as its users allow; its START is held back until as much compute has been placed before
  * the DONE as the collective is expected to take, or nothing else is left. Among what may be placed, what
  * stands last in the program comes first, so that without collectives the order is the program's. One
- * collective of a kind is in flight at once, and a loop that holds collectives has the links to itself. Where
- * the peak of memory gets too high, less time is hidden. All chips run the one order, so they agree. */
+ * collective of a kind is in flight at once on a torus axis, of permutes two, as they go round a ring both
+ * ways; and a loop that holds collectives has the links to itself. Where the peak of memory gets too high,
+ * less time is hidden. All chips run the one order, so they agree. */
 #include "sim/schedule/overlap.h"
 
-#include "models/ici_model.h"
+#include "sim/schedule/collective_time.h"
 #include "sim/schedule/liveness.h"
 
-/* The kinds, and how often their value passes a link on its way: an upper bound. */
+/* The kinds, and how many may be in flight on one axis. */
 static const struct {
   Opcode op;
-  double passes;
-} kinds[] = {{OP_ALL_GATHER, 1}, {OP_ALL_REDUCE, 2},         {OP_REDUCE_SCATTER, 1},
-             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 1}, {OP_COLLECTIVE_BROADCAST, 1}};
+  uint32_t most;
+} kinds[] = {{OP_ALL_GATHER, 1}, {OP_ALL_REDUCE, 1},         {OP_REDUCE_SCATTER, 1},
+             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 2}, {OP_COLLECTIVE_BROADCAST, 1}};
 enum {
   KINDS = sizeof kinds / sizeof *kinds,
   NO_KIND = KINDS,
-  MOST_IN_FLIGHT = 4,
+  AXES = 1 << POD_AXES, /* sets of them */
+  LANES = KINDS * AXES,
+  NO_LANE = LANES,
+  MOST_IN_FLIGHT = 8,
   ATTEMPTS = 3,
+  DEEPEST = 1000,
   DEEPEST_NAMES = 8
 };
 
@@ -31,9 +36,10 @@ typedef struct {
   Step step;
   Vec(uint32_t) needs;  /* nodes that come before it, repeated where they are needed several times */
   uint32_t users;       /* that have no place yet */
-  uint32_t kind;        /* of a collective that may be split; else NO_KIND */
+  uint32_t lane;        /* of a collective that may be split: its kind and torus axes; else NO_LANE */
   bool wall;            /* runs with nothing in flight */
   bool names;           /* takes no time */
+  uint32_t depth;       /* collectives one after another on the longest way to it */
   double ps;            /* how long it keeps the core, or a collective the links */
   uint32_t work_before; /* of a collective: steps that take time, placed from the end, when its DONE was */
   bool hides;
@@ -47,12 +53,9 @@ typedef struct {
 } Placed;
 
 /* Nodes by rank, the highest first. */
-typedef struct {
-  uint32_t *ranks, n;
-} Heap;
+typedef Vec(uint32_t) Heap;
 
 typedef struct {
-  bool used;
   uint32_t node;
   double due_ps;
 } Flight;
@@ -69,8 +72,8 @@ typedef struct {
   Overlap *overlap;
   uint32_t comp;
   Vec(Node) nodes;
-  Heap ready, waiting[KINDS]; /* steps; collectives all of whose users are placed */
-  Flight flights[KINDS];
+  Heap ready, waiting[LANES]; /* steps; collectives all of whose users are placed */
+  Flight flights[MOST_IN_FLIGHT];
   uint32_t in_flight, work;
   double now_ps;      /* from the end */
   Vec(Placed) placed; /* from the end */
@@ -84,21 +87,21 @@ static void swap_ranks(uint32_t *a, uint32_t *b) {
   *b = kept;
 }
 
-static void heap_push(Heap *heap, uint32_t rank) {
-  uint32_t at = heap->n++;
-  heap->ranks[at] = rank;
-  for (; at > 0 && heap->ranks[(at - 1) / 2] < heap->ranks[at]; at = (at - 1) / 2)
-    swap_ranks(&heap->ranks[(at - 1) / 2], &heap->ranks[at]);
+static void heap_push(Arena *arena, Heap *heap, uint32_t rank) {
+  uint32_t at = heap->n;
+  VEC_PUSH(arena, heap, rank);
+  for (; at > 0 && heap->at[(at - 1) / 2] < heap->at[at]; at = (at - 1) / 2)
+    swap_ranks(&heap->at[(at - 1) / 2], &heap->at[at]);
 }
 
 static void heap_pop(Heap *heap) {
-  heap->ranks[0] = heap->ranks[--heap->n];
+  heap->at[0] = heap->at[--heap->n];
   for (uint32_t at = 0;;) {
     uint32_t left = 2 * at + 1, most = at;
-    if (left < heap->n && heap->ranks[left] > heap->ranks[most]) most = left;
-    if (left + 1 < heap->n && heap->ranks[left + 1] > heap->ranks[most]) most = left + 1;
+    if (left < heap->n && heap->at[left] > heap->at[most]) most = left;
+    if (left + 1 < heap->n && heap->at[left + 1] > heap->at[most]) most = left + 1;
     if (most == at) return;
-    swap_ranks(&heap->ranks[at], &heap->ranks[most]);
+    swap_ranks(&heap->at[at], &heap->at[most]);
     at = most;
   }
 }
@@ -148,18 +151,6 @@ static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
   return false;
 }
 
-/* How long a collective is expected to be in flight. */
-static double collective_ps(const List *list, const Instr *instr, uint32_t kind) {
-  int64_t most = shape_bytes(instr->shape);
-  for (uint32_t i = 0; i < instr->operands.n; i++) {
-    const Instr *operand = comp_instr(list->overlap->schedule->module, list->comp, instr->operands.at[i]);
-    int64_t bytes = shape_bytes(operand->shape);
-    most = bytes > most ? bytes : most;
-  }
-  double seconds = ici_seconds(ici_cost(list->overlap->pod), 1, kinds[kind].passes * (double)most);
-  return list->overlap->part * seconds * 1e12;
-}
-
 /* ---- nodes ---- */
 
 static uint32_t kind_of(const Step *step, const Instr *instr) {
@@ -174,14 +165,22 @@ static bool only_names(const Step *step) {
          step->demand.hbm_bytes == 0;
 }
 
+static void take_lane(const List *list, const Instr *instr, uint32_t kind, Node *node) {
+  const Overlap *overlap = list->overlap;
+  CollectiveTime time = collective_time(overlap->pod, overlap->schedule->module, list->comp, instr);
+  node->lane = kind * AXES + time.axes;
+  node->ps = overlap->part * time.ps;
+}
+
 static void add_node(List *list, Step step) {
   const Overlap *overlap = list->overlap;
   const Instr *instr = step_last(overlap->schedule, list->comp, &step);
   step.frees = (Ids){NULL, 0};
-  Node node = {.step = step, .kind = kind_of(&step, instr), .names = only_names(&step)};
-  node.ps = node.kind == NO_KIND ? step_ps(list->overlap, list->comp, &step)
-                                 : collective_ps(list, instr, node.kind);
-  node.wall = (step.kind == STEP_COLLECTIVE && node.kind == NO_KIND) || step.kind == STEP_START ||
+  Node node = {.step = step, .lane = NO_LANE, .names = only_names(&step)};
+  uint32_t kind = kind_of(&step, instr);
+  if (kind == NO_KIND) node.ps = step_ps(list->overlap, list->comp, &step);
+  if (kind != NO_KIND) take_lane(list, instr, kind, &node);
+  node.wall = (step.kind == STEP_COLLECTIVE && node.lane == NO_LANE) || step.kind == STEP_START ||
               step.kind == STEP_DONE;
   Ids called = step_called(overlap, list->comp, &step);
   for (uint32_t i = 0; i < called.n; i++) node.wall = node.wall || holds_collectives(overlap, called.at[i]);
@@ -215,6 +214,15 @@ static bool keeps_order(const Step *step, const Instr *instr) {
          instr->op == OP_RNG || instr->op == OP_RNG_GET_AND_UPDATE_STATE;
 }
 
+static void find_depth(List *list, uint32_t node) {
+  Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < own->needs.n; i++) {
+    const Node *need = &list->nodes.at[own->needs.at[i]];
+    uint32_t depth = need->depth + (need->lane != NO_LANE);
+    if (depth > own->depth && depth <= DEEPEST) own->depth = depth;
+  }
+}
+
 static void find_needs(List *list) {
   const Schedule *schedule = list->overlap->schedule;
   const Comp *body = module_comp(schedule->module, list->comp);
@@ -233,6 +241,7 @@ static void find_needs(List *list) {
     }
     if (keeps && ordered != NO_ID) add_need(list, i, ordered);
     if (keeps) ordered = i;
+    find_depth(list, i);
   }
 }
 
@@ -241,10 +250,11 @@ static void find_needs(List *list) {
 /* Names come as late as they can, so that they ask for no collective early. */
 static void make_ready(List *list, uint32_t node) {
   const Node *own = &list->nodes.at[node];
-  if (own->kind == NO_KIND)
-    heap_push(&list->ready, own->names ? list->nodes.n + node : node);
+  uint32_t depth = own->names ? DEEPEST + 1 : own->depth;
+  if (own->lane == NO_LANE)
+    heap_push(list->overlap->arena, &list->ready, depth * list->nodes.n + node);
   else
-    heap_push(&list->waiting[own->kind], node);
+    heap_push(list->overlap->arena, &list->waiting[own->lane], node);
 }
 
 static void place(List *list, uint32_t node, PlacedKind kind) {
@@ -262,66 +272,114 @@ static void place_step(List *list, uint32_t node) {
   place(list, node, PLACED_STEP);
 }
 
-static void place_done(List *list, uint32_t kind) {
-  uint32_t node = list->waiting[kind].ranks[0];
-  heap_pop(&list->waiting[kind]);
-  list->flights[kind] = (Flight){true, node, list->now_ps + list->nodes.at[node].ps};
-  list->nodes.at[node].work_before = list->work;
-  list->in_flight++;
+/* Two that are in flight together are split, even where no compute runs beside them. */
+static void place_done(List *list, uint32_t lane) {
+  uint32_t node = list->waiting[lane].at[0];
+  heap_pop(&list->waiting[lane]);
+  Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < list->in_flight; i++)
+    own->hides = list->nodes.at[list->flights[i].node].hides = true;
+  list->flights[list->in_flight++] = (Flight){node, list->now_ps + own->ps};
+  own->work_before = list->work;
   place(list, node, PLACED_DONE);
 }
 
-static void place_start(List *list, Flight *flight) {
-  Node *node = &list->nodes.at[flight->node];
-  node->hides = list->work > node->work_before;
-  flight->used = false;
-  list->in_flight--;
-  place(list, flight->node, PLACED_START);
+static void place_start(List *list, const Flight *flight) {
+  uint32_t node = flight->node;
+  if (list->work > list->nodes.at[node].work_before) list->nodes.at[node].hides = true;
+  list->flights[flight - list->flights] = list->flights[--list->in_flight];
+  place(list, node, PLACED_START);
 }
 
-static Flight *first_due(List *list) {
-  Flight *first = NULL;
-  for (uint32_t k = 0; k < KINDS; k++) {
-    Flight *flight = &list->flights[k];
-    if (flight->used && (first == NULL || flight->due_ps < first->due_ps)) first = flight;
+/* The first that is due of those of a kind on one of these axes (NO_LANE: of all); `n`: how many there are.
+ */
+static const Flight *first_due(const List *list, uint32_t lane, uint32_t *n) {
+  const Flight *first = NULL;
+  *n = 0;
+  for (uint32_t i = 0; i < list->in_flight; i++) {
+    const Flight *flight = &list->flights[i];
+    uint32_t other = list->nodes.at[flight->node].lane;
+    bool shares = lane == NO_LANE || (other / AXES == lane / AXES && (other % AXES & lane % AXES) != 0);
+    if (!shares) continue;
+    ++*n;
+    if (first == NULL || flight->due_ps < first->due_ps) first = flight;
   }
   return first;
 }
 
-/* The kind of the last collective in the program that may end here. */
+/* What has to start before another of its kind can be in flight; NULL: nothing. */
+static const Flight *in_the_way(const List *list, uint32_t lane) {
+  uint32_t n;
+  const Flight *first = first_due(list, lane, &n);
+  return n < kinds[lane / AXES].most ? NULL : first;
+}
+
+/* The lane of the last collective in the program that may end here. */
 static uint32_t next_done(const List *list) {
-  uint32_t next = NO_KIND;
-  for (uint32_t k = 0; k < KINDS && list->in_flight < MOST_IN_FLIGHT; k++) {
-    if (list->flights[k].used || list->waiting[k].n == 0) continue;
-    if (next == NO_KIND || list->waiting[k].ranks[0] > list->waiting[next].ranks[0]) next = k;
+  uint32_t next = NO_LANE;
+  for (uint32_t lane = 0; lane < LANES && list->in_flight < MOST_IN_FLIGHT; lane++) {
+    if (list->waiting[lane].n == 0 || in_the_way(list, lane) != NULL) continue;
+    if (next == NO_LANE || list->waiting[lane].at[0] > list->waiting[next].at[0]) next = lane;
   }
   return next;
 }
 
-/* What is in flight where a step would have a second collective of its kind wait for it: values that were
+/* What is in flight where a step would have one more collective of its kind wait for it: values that were
  * gathered early would fill memory, and the links are busy all the same. */
-static Flight *crowded(List *list, uint32_t node, uint32_t depth) {
+static const Flight *crowded(const List *list, uint32_t node, uint32_t depth) {
   const Node *own = &list->nodes.at[node];
   for (uint32_t i = 0; i < own->needs.n; i++) {
-    uint32_t need = own->needs.at[i], kind = list->nodes.at[need].kind;
-    if (list->nodes.at[need].users != 1) continue;
-    if (kind != NO_KIND && list->flights[kind].used && list->waiting[kind].n > 0) return &list->flights[kind];
-    Flight *flight =
-        depth < DEEPEST_NAMES && list->nodes.at[need].names ? crowded(list, need, depth + 1) : NULL;
+    const Node *need = &list->nodes.at[own->needs.at[i]];
+    if (need->users != 1) continue;
+    if (need->lane != NO_LANE && list->waiting[need->lane].n > 0 && in_the_way(list, need->lane) != NULL)
+      return in_the_way(list, need->lane);
+    const Flight *flight =
+        depth < DEEPEST_NAMES && need->names ? crowded(list, own->needs.at[i], depth + 1) : NULL;
     if (flight != NULL) return flight;
   }
   return NULL;
 }
 
+static bool needs(const List *list, uint32_t node, uint32_t before) {
+  const Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < own->needs.n; i++)
+    if (own->needs.at[i] == before) return true;
+  return false;
+}
+
+/* Of a permute that passes on what another permute brought, that one; else NO_ID. */
+static uint32_t passed_on(const List *list, uint32_t node) {
+  const Node *own = &list->nodes.at[node];
+  for (uint32_t i = 0; i < own->needs.n; i++) {
+    uint32_t lane = list->nodes.at[own->needs.at[i]].lane;
+    if (lane != NO_LANE && kinds[lane / AXES].op == OP_COLLECTIVE_PERMUTE) return own->needs.at[i];
+  }
+  return NO_ID;
+}
+
+/* A block on its way round a ring, where a step works on a block from farther back than the one that it was
+ * passed on from: with the step beside it, all blocks between would be kept. */
+static const Flight *run_ahead(const List *list, uint32_t node) {
+  for (uint32_t i = 0; i < list->in_flight; i++) {
+    uint32_t block = passed_on(list, list->flights[i].node);
+    while (block != NO_ID) {
+      block = passed_on(list, block);
+      if (block != NO_ID && needs(list, node, block)) return &list->flights[i];
+    }
+  }
+  return NULL;
+}
+
 static bool place_next(List *list) {
-  uint32_t next = list->ready.n == 0 ? NO_ID : list->ready.ranks[0] % list->nodes.n;
+  uint32_t next = list->ready.n == 0 ? NO_ID : list->ready.at[0] % list->nodes.n, in_flight;
   bool wall = next != NO_ID && list->nodes.at[next].wall;
-  Flight *first = first_due(list);
-  Flight *full = next != NO_ID ? crowded(list, next, 0) : NULL;
-  uint32_t done = wall ? NO_KIND : next_done(list);
+  const Flight *first = first_due(list, NO_LANE, &in_flight);
+  const Flight *full = next != NO_ID ? crowded(list, next, 0) : NULL;
+  if (next != NO_ID && full == NULL) full = run_ahead(list, next);
+  uint32_t done = wall ? NO_LANE : next_done(list);
   if (first != NULL && (wall || first->due_ps <= list->now_ps))
     place_start(list, first);
-  else if (done != NO_KIND)
+  else if (done != NO_LANE)
     place_done(list, done);
   else if (full != NULL)
     place_start(list, full);
@@ -360,16 +418,9 @@ static void join_names(Arena *arena, CompSchedule *made) {
   made->steps.n = n;
 }
 
-static uint32_t most_nodes(const Schedule *schedule, uint32_t comp) {
-  return module_comp(schedule->module, comp)->instrs.n;
-}
-
 /* Whether anything is hidden; else the computation's steps stay as they are. */
 static bool overlap_comp(Overlap *overlap, Schedule *schedule, uint32_t comp) {
   List list = {.overlap = overlap, .comp = comp};
-  uint32_t room = most_nodes(schedule, comp);
-  list.ready.ranks = ARENA_ARRAY(overlap->arena, uint32_t, room);
-  for (uint32_t k = 0; k < KINDS; k++) list.waiting[k].ranks = ARENA_ARRAY(overlap->arena, uint32_t, room);
   add_nodes(&list);
   find_needs(&list);
   for (uint32_t i = 0; i < list.nodes.n; i++)

@@ -13,6 +13,11 @@
 #include <math.h>
 #include <stdlib.h>
 
+typedef struct {
+  uint32_t value;
+  double share; /* of it that is needed */
+} Remade;
+
 /* A group of a computation, and how it reads what lies outside. */
 typedef struct {
   const Pod *pod;
@@ -22,9 +27,9 @@ typedef struct {
   const Groups *groups;
   uint32_t last;
   Ids members;
-  double *shares;       /* by member: the part of its value that the kernel needs */
-  double *rounds;       /* by member: how often it is gone through for blocks of a product's results */
-  Vec(uint32_t) remade; /* of other groups, what is made anew for it; filled with its reads */
+  double *shares;     /* by member: the part of its value that the kernel needs */
+  double *rounds;     /* by member: how often it is gone through for blocks of a product's results */
+  Vec(Remade) remade; /* of other groups, what is made anew for it; filled with its reads */
 } Kernel;
 
 /* The operand whose bytes an instruction only names; NO_ID: it has bytes of its own. */
@@ -159,24 +164,28 @@ static Kernel open_kernel(Arena *arena, const Pod *pod, const Module *module, ui
   return kernel;
 }
 
-static bool is_remade(const Kernel *kernel, uint32_t value) {
+static void add_remade(Arena *arena, Kernel *kernel, uint32_t value, double share) {
   for (uint32_t i = 0; i < kernel->remade.n; i++) {
-    if (kernel->remade.at[i] == value) return true;
+    Remade *known = &kernel->remade.at[i];
+    if (known->value != value) continue;
+    known->share = fmin(1, known->share + share);
+    return;
   }
-  return false;
+  VEC_PUSH(arena, &kernel->remade, (Remade){value, share});
 }
 
-/* A read of `value`; of one that is made anew, reads of what it is made of. */
+/* A read of `value`; of one that is made anew, reads of what that part is made of. */
 static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double bytes, double rounds,
                        Reads *reads) {
   value = stored(kernel, value);
   const Instr *instr = &kernel->body->instrs.at[value];
-  bool elsewhere = kernel->groups->last[value] != kernel->last;
-  if (kernel->groups->repeated[value] && elsewhere && !is_remade(kernel, value)) {
-    VEC_PUSH(arena, &kernel->remade, value);
-    for (uint32_t k = 0; k < instr->operands.n; k++)
-      add_source(arena, kernel, instr->operands.at[k],
-                 (double)shape_bytes(kernel->body->instrs.at[instr->operands.at[k]].shape), rounds, reads);
+  if (kernel->groups->repeated[value] && kernel->groups->last[value] != kernel->last) {
+    double share = fmin(1, bytes / fmax(1, (double)shape_bytes(instr->shape)));
+    add_remade(arena, kernel, value, share);
+    for (uint32_t k = 0; k < instr->operands.n; k++) {
+      const Shape *shape = kernel->body->instrs.at[instr->operands.at[k]].shape;
+      add_source(arena, kernel, instr->operands.at[k], share * (double)shape_bytes(shape), rounds, reads);
+    }
   }
   if (is_made(kernel, value) || bytes <= 0) return;
   int64_t all = shape_bytes(instr->shape), needed = (int64_t)ceil(bytes);
@@ -250,12 +259,14 @@ static void store(Demand *demand, int64_t bytes, bool to_hbm) {
       demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .store_bytes = hbm_bytes});
 }
 
-/* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows. */
+/* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows; also
+ * one of which the kernel slices out a part. */
 static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *reads, Demand *demand) {
   int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
-    if (read_from_hbm(kernel, reads->at[i].value) && bytes <= room && bytes > most) most = bytes;
+    bool fits = shape_bytes(kernel->body->instrs.at[reads->at[i].value].shape) <= room;
+    if (read_from_hbm(kernel, reads->at[i].value) && fits && bytes > most) most = bytes;
   }
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
 }
@@ -278,8 +289,10 @@ static void add_steps(const Pod *pod, const Kernel *kernel, int64_t read_bytes, 
 static Demand work_of(const Pod *pod, const Kernel *kernel) {
   Demand demand = {0};
   for (uint32_t i = 0; i < kernel->remade.n; i++) {
-    const Instr *instr = &kernel->body->instrs.at[kernel->remade.at[i]];
-    demand = demand_add(demand, demand_of_units(pod, kernel->module, kernel->comp, instr));
+    const Instr *instr = &kernel->body->instrs.at[kernel->remade.at[i].value];
+    Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
+    own.vpu_ps = (int64_t)((double)own.vpu_ps * kernel->remade.at[i].share);
+    demand = demand_add(demand, own);
   }
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];

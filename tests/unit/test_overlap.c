@@ -212,3 +212,35 @@ Test(overlap, a_loop_with_collectives_has_the_links_to_itself) {
   Order order = plan();
   cr_assert_not(is_beside(&order, "w", "q"));
 }
+
+#define RING "source_target_pairs={{0,2},{2,4},{4,6},{6,0},{1,3},{3,5},{5,7},{7,1}}"
+#define BACK "source_target_pairs={{0,6},{6,4},{4,2},{2,0},{1,7},{7,5},{5,3},{3,1}}"
+
+Test(overlap, blocks_go_round_a_ring_both_ways_beside_the_products_of_those_before) {
+  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  w = f32[2048,2048] parameter(1)\n"
+            "  up1 = f32[2048,2048] collective-permute(w), " RING "\n"
+            "  up2 = f32[2048,2048] collective-permute(up1), " RING "\n"
+            "  up3 = f32[2048,2048] collective-permute(up2), " RING "\n"
+            "  down1 = f32[2048,2048] collective-permute(w), " BACK "\n"
+            "  a = f32[2048,2048] dot(x, up1), " DOT "\n"
+            "  b = f32[2048,2048] dot(a, up2), " DOT "\n"
+            "  c = f32[2048,2048] dot(b, down1), " DOT "\n"
+            "  ROOT d = f32[2048,2048] dot(c, up3), " DOT "\n}\n");
+  Order order = plan();
+  cr_assert(is_beside(&order, "b", "up3"), "a product beside the next block");
+  cr_assert_not(is_beside(&order, "a", "up3"), "an earlier block's product does not wait for a later block");
+  cr_assert(is_beside(&order, "a", "up2"));
+  cr_assert_eq(most_in_flight(OP_COLLECTIVE_PERMUTE), 2);
+}
+
+Test(overlap, collectives_of_a_kind_on_different_axes_are_in_flight_together) {
+  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  p = f32[512,2048] parameter(1)\n"
+            "  q = f32[1024,2048] parameter(2)\n"
+            "  g = f32[2048,2048] all-gather(p), replica_groups={{0,2,4,6},{1,3,5,7}}, dimensions={0}\n"
+            "  h = f32[2048,2048] all-gather(q), replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
+            "  y = f32[2048,2048] dot(x, x), " DOT "\n  z = f32[2048,2048] add(g, h)\n"
+            "  ROOT v = f32[2048,2048] dot(y, z), " DOT "\n}\n");
+  Order order = plan();
+  cr_assert(is_beside(&order, "y", "g") && is_beside(&order, "y", "h"));
+  cr_assert_eq(most_in_flight(OP_ALL_GATHER), 2);
+}

@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+"""Collective matmuls give the numbers of the collective and the product: windowed_products.py PODSIM. Each operand of an integer product is
+gathered along each kind of dimension, each dimension of the result scattered, over rings of several shapes; with
+run.collective_matmul on the outputs and the bytes on the wire must be those with it off. The last line is `N passed, N failed`."""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ADD = "add (x: s32[], y: s32[]) -> s32[] {\n  x = s32[] parameter(0)\n  y = s32[] parameter(1)\n  ROOT sum = s32[] add(x, y)\n}\n"
+# pod, groups of devices
+RINGS = {
+    "all of 4x2": ("4x2", "{{0,1,2,3,4,5,6,7}}"),
+    "all of 4x2 in another order": ("4x2", "{{5,2,7,0,1,6,3,4}}"),
+    "lines of 4": ("4x2", "{{0,2,4,6},{1,3,5,7}}"),
+    "pairs": ("4x2", "{{0,1},{2,3},{4,5},{6,7}}"),
+    "any four": ("4x2", "{{0,3,4,7},{1,2,5,6}}"),
+    "lines of 3": ("3x2", "{{0,2,4},{1,3,5}}"),
+    "all of 5": ("5", "{{0,1,2,3,4}}"),
+    "all of 3x3": ("3x3", "{{0,1,2,3,4,5,6,7,8}}"),
+}
+# lhs[batch, row, k] x rhs[batch, k, column]
+DOT = "lhs_batch_dims={0}, rhs_batch_dims={0}, lhs_contracting_dims={2}, rhs_contracting_dims={1}"
+LHS, RHS, OUT = "brk", "bkc", "brc"
+SIZE = dict(b=2, r=3, k=4, c=5)
+
+
+def shape(dims, cut="", n=1):
+    return "s32[" + ",".join(str(SIZE[d] * (n if d in cut else 1)) for d in dims) + "]"
+
+
+def gathered(side, dim, groups, n):
+    """Dimension `dim` of one operand is gathered; the other has all of it."""
+    whole = [shape(LHS, dim, n), shape(RHS, dim, n)]
+    own = list(whole)
+    own[side] = shape((LHS, RHS)[side])
+    dot = ["l", "r"]
+    dot[side] = "g"
+    return (f"  l = {own[0]} parameter(0)\n  r = {own[1]} parameter(1)\n"
+            f"  g = {whole[side]} all-gather({'lr'[side]}), channel_id=1, replica_groups={groups}, use_global_device_ids=true, "
+            f"dimensions={{{(LHS, RHS)[side].index(dim)}}}\n  ROOT d = {shape(OUT, dim, n)} dot({dot[0]}, {dot[1]}), {DOT}\n")
+
+
+def scattered(dim, groups, n):
+    return (f"  l = {shape(LHS, dim, n)} parameter(0)\n  r = {shape(RHS, dim, n)} parameter(1)\n"
+            f"  d = {shape(OUT, dim, n)} dot(l, r), {DOT}\n  ROOT s = {shape(OUT)} reduce-scatter(d), channel_id=1, "
+            f"replica_groups={groups}, use_global_device_ids=true, dimensions={{{OUT.index(dim)}}}, to_apply=add\n")
+
+
+def products(groups, n):
+    for side, dims in enumerate((LHS, RHS)):
+        for dim in dims:
+            yield f"{('lhs', 'rhs')[side]} gathered along {dim}", gathered(side, dim, groups, n)
+    for dim in OUT:
+        yield f"result scattered along {dim}", scattered(dim, groups, n)
+
+
+def run(podsim, config, folder, setting):
+    out = folder / setting
+    command = [podsim, config, folder / "program.hlo", "-o", out, "--set", f"run.collective_matmul={setting}"]
+    r = subprocess.run(command, capture_output=True, text=True)
+    if r.returncode:
+        return None, r.stderr.strip(), []
+    rows = json.loads((out / "summary.json").read_text())["collectives"]
+    return (out / "out0.npy").read_bytes(), sum(row["wire_bytes"] for row in rows), [row["kind"] for row in rows]
+
+
+def fault(podsim, config, folder):
+    want, bytes_off, _ = run(podsim, config, folder, "off")
+    got, bytes_on, kinds = run(podsim, config, folder, "on")
+    if want is None or got is None:
+        return f"fails: {bytes_off if want is None else bytes_on}"
+    if got != want:
+        return "other numbers"
+    if set(kinds) != {"collective-permute"}:
+        return f"is not windowed: {kinds}"
+    return f"{bytes_on} bytes on the wire, {bytes_off} without" if bytes_on > bytes_off else ""
+
+
+def main():
+    podsim, passed, failed = sys.argv[1], 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for ring, (pod, groups) in RINGS.items():
+            config = folder / "pod.ini"
+            config.write_text(f"[pod]\ngeneration = v5e\nshape = {pod}\n")
+            devices = groups.count(",") + 1
+            n = groups.split("}")[0].count(",") + 1
+            for name, body in products(groups, n):
+                (folder / "program.hlo").write_text(f"HloModule m, num_partitions={devices}\n\n{ADD}\nENTRY e {{\n{body}}}\n")
+                what = fault(podsim, config, folder)
+                passed, failed = passed + (not what), failed + bool(what)
+                if what:
+                    print(f"FAIL {ring}, {name}: {what}")
+    print(f"{passed} passed, {failed} failed")
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
