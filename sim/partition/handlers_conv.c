@@ -55,6 +55,15 @@ static bool is_fetched(const Plan *plan, const Slide *slide) {
   return plan->axes[slide->factor].n != 0 && (slide->by_taps || !row_map_is_plain(&slide->map));
 }
 
+/* The map of a source under a plan. */
+static RowMap map_under(const Sliding *op, const Plan *plan, const Slide *slide, uint32_t operand) {
+  RowMap map = slide->map;
+  const Sharding *sharding = operand_value(op->spmd, op->instr, operand).at[0].sharding;
+  AxisList axes = plan->axes[slide->factor];
+  map.whole = rows_are_whole(op->spmd->scratch, sharding, slide->source_dim, axes);
+  return map;
+}
+
 static double halo_cost(void *self, const PlanProblem *problem, const Plan *plan) {
   const Sliding *op = self;
   double bytes = 0;
@@ -66,7 +75,10 @@ static double halo_cost(void *self, const PlanProblem *problem, const Plan *plan
     const Shape *source = sharding_local_shape(op->spmd->scratch, sharding, problem->operands[0].global);
     double row = (double)shape_bytes(source) / (double)source->dims[slide->source_dim];
     int64_t shards = axes_size(plan->axes[slide->factor]);
-    bytes += row * row_map_cost(op->spmd->scratch, &slide->map, shards) * op->n_sources;
+    for (uint32_t k = 0; k < op->n_sources; k++) {
+      RowMap map = map_under(op, plan, slide, k);
+      bytes += row * row_map_cost(op->spmd->scratch, &map, shards);
+    }
   }
   return bytes;
 }
@@ -120,14 +132,20 @@ static Sliding sliding_new(Spmd *spmd, const Instr *instr) {
 static Status fetch(const Sliding *op, const Plan *plan, uint32_t operand, uint32_t fill, Window window,
                     uint32_t *local) {
   Spmd *spmd = op->spmd;
-  Sharded source;
-  TRY(plan_operand(spmd, op->instr, plan, operand, &source));
+  Sharded source = operand_value(spmd, op->instr, operand).at[0];
+  const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[operand], false);
+  for (uint32_t i = 0; i < op->n_slides; i++)
+    if (is_fetched(plan, &op->slides[i]) && map_under(op, plan, &op->slides[i], operand).whole)
+      sharding = sharding_with_dim(spmd->arena, sharding, op->slides[i].source_dim, (AxisList){0});
+  because_operand(spmd, op->instr, operand, sharding);
+  TRY(reshard(spmd, source, sharding, &source));
   spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
   for (uint32_t i = 0; i < op->n_slides; i++) {
     const Slide *slide = &op->slides[i];
     if (!is_fetched(plan, slide)) continue;
+    RowMap map = map_under(op, plan, slide, operand);
     FetchedRows rows =
-        row_map_fetch(spmd, source.instr, slide->source_dim, &slide->map, plan->axes[slide->factor], fill);
+        row_map_fetch(spmd, source.instr, slide->source_dim, &map, plan->axes[slide->factor], fill);
     source.instr = rows.instr;
     window.at[i].pad_low = rows.low;
     window.at[i].pad_high = rows.high;

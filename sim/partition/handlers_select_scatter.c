@@ -44,7 +44,7 @@ static Reach reach_of(Arena *scratch, const Selecting *op, uint32_t dim, int64_t
   const WindowDim *window = &op->window.at[dim];
   int64_t rows = op->whole->dims[dim], windows = op->source->dims[dim], tile = (rows + shards - 1) / shards;
   int64_t pad = window->pad_low, stride = window->stride, count = 0, rows_held = 0;
-  Reach reach = {row_needs_new(scratch, shards, rows), row_needs_new(scratch, shards, windows),
+  Reach reach = {row_needs_new(scratch, shards, rows, false), row_needs_new(scratch, shards, windows, false),
                  ARENA_ARRAY(scratch, int64_t, shards)};
   for (int64_t p = 0; p < shards; p++) {
     int64_t first =

@@ -22,18 +22,26 @@ typedef struct {
 /* --- the plan
  * ------------------------------------------------------------------------------------------------------ */
 
+/* The map of a dimension of a source under a plan. */
+static RowMap map_under(const WindowOp *op, const Plan *plan, uint32_t source, uint32_t dim) {
+  const WindowSource *from = &op->sources[source];
+  RowMap map = from->dims[dim];
+  map.whole = rows_are_whole(op->spmd->scratch, from->value.sharding, dim, plan->axes[dim]);
+  return map;
+}
+
 /* Bytes that the exchanges of a plan send. */
 static double window_cost(void *self, const PlanProblem *problem, const Plan *plan) {
   const WindowOp *op = self;
   double bytes = 0;
   for (uint32_t i = 0; i < op->n_sources; i++)
     for (uint32_t d = 0; d < op->shape->rank; d++) {
-      const RowMap *map = &op->sources[i].dims[d];
-      if (plan->axes[d].n == 0 || row_map_is_plain(map)) continue;
+      RowMap map = map_under(op, plan, i, d);
+      if (plan->axes[d].n == 0 || row_map_is_plain(&map)) continue;
       double row = dtype_bits(op->shape->dtype) / 8.0;
       for (uint32_t e = 0; e < op->shape->rank; e++)
         if (e != d) row *= ceil((double)op->shape->dims[e] / (double)axes_size(plan->axes[e]));
-      bytes += row * row_map_cost(op->spmd->scratch, map, axes_size(plan->axes[d]));
+      bytes += row * row_map_cost(op->spmd->scratch, &map, axes_size(plan->axes[d]));
     }
   (void)problem;
   return bytes;
@@ -88,12 +96,16 @@ static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source
   const WindowSource *from = &op->sources[source];
   const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[source], false);
   Sharded value;
+  for (uint32_t d = 0; d < op->shape->rank; d++)
+    if (map_under(op, plan, source, d).whole && !row_map_is_plain(&from->dims[d]))
+      sharding = sharding_with_dim(spmd->arena, sharding, d, (AxisList){0});
   because_result(spmd, op->instr, from->value.sharding, sharding);
   TRY(reshard(spmd, from->value, sharding, &value));
   spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
   for (uint32_t d = 0; d < op->shape->rank; d++) {
-    if (plan->axes[d].n == 0 || row_map_is_plain(&from->dims[d])) continue;
-    FetchedRows rows = row_map_fetch(spmd, value.instr, d, &from->dims[d], plan->axes[d], fill);
+    RowMap map = map_under(op, plan, source, d);
+    if (plan->axes[d].n == 0 || row_map_is_plain(&map)) continue;
+    FetchedRows rows = row_map_fetch(spmd, value.instr, d, &map, plan->axes[d], fill);
     value.instr = rows.instr;
     if (padding != NULL) padding[d] = (PaddingDim){rows.low, rows.high, rows.dilate - 1};
   }
@@ -160,7 +172,8 @@ static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *
   int64_t *stop = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
   *local = parts[0];
   for (uint32_t i = 1; i < op->n_sources; i++) {
-    row_map_given(spmd, &op->sources[i].dims[dim], plan->axes[dim], start, stop);
+    RowMap map = map_under(op, plan, i, dim);
+    row_map_given(spmd, &map, plan->axes[dim], start, stop);
     *local = spmd_merge_rows(spmd, dim, start, stop, parts[i], *local);
   }
   return STATUS_OK;

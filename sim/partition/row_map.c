@@ -22,12 +22,18 @@ static int64_t most(int64_t a, int64_t b) {
 /* --- needs
  * -------------------------------------------------------------------------------------------------------- */
 
-RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows) {
+RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows, bool whole) {
   RowNeeds needs = {.at = ARENA_ARRAY(scratch, RowNeed, n), .n = n};
   int64_t held = ceil_div(source_rows, n);
   for (int64_t p = 0; p < n; p++)
-    needs.at[p].have = (Interval){least(p * held, source_rows), least((p + 1) * held, source_rows)};
+    needs.at[p].have = whole ? (Interval){0, source_rows}
+                             : (Interval){least(p * held, source_rows), least((p + 1) * held, source_rows)};
   return needs;
+}
+
+bool rows_are_whole(Arena *scratch, const Sharding *sharding, uint32_t dim, AxisList axes) {
+  return axes.n != 0 && sharding->dims[dim].axes.n == 0 && sharding->unreduced.n == 0 &&
+         !axes_overlap(sharding_used_axes(scratch, sharding), axes);
 }
 
 double row_needs_cost(Arena *scratch, const RowNeeds *needs, int64_t source_rows) {
@@ -106,7 +112,7 @@ static bool begins_alike(const RowMap *map, int64_t n) {
 
 /* Where all begin alike, rows from the first one on that is no fill; else from the one before. */
 static RowNeeds needs_of(Arena *scratch, const RowMap *map, int64_t n) {
-  RowNeeds needs = row_needs_new(scratch, n, map->source_rows);
+  RowNeeds needs = row_needs_new(scratch, n, map->source_rows, map->whole);
   int64_t tile = ceil_div(map->rows, n), taken = taken_rows(map, n), d = map->dilate;
   bool alike = begins_alike(map, n);
   int64_t lead = alike ? ceil_div(map->first, d) * d - map->first : 0;
@@ -121,12 +127,14 @@ static RowNeeds needs_of(Arena *scratch, const RowMap *map, int64_t n) {
       need->want = (Interval){map->first - to + 1, map->first - from + 1};
     need->want.start = most(need->want.start, map->low);
     need->want.stop = least(need->want.stop, map->high);
-    if (from >= to || need->want.stop < need->want.start) need->want.stop = need->want.start;
+    bool none = map->whole || from >= to || need->want.stop < need->want.start;
+    if (none) need->want.stop = need->want.start;
   }
   return needs;
 }
 
 double row_map_cost(Arena *scratch, const RowMap *map, int64_t n) {
+  if (map->whole) return 0;
   RowNeeds needs = needs_of(scratch, map, n);
   return row_needs_cost(scratch, &needs, map->source_rows);
 }

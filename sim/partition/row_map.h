@@ -10,6 +10,7 @@
 typedef struct {
   int64_t first, step, span, dilate, low, high;
   int64_t rows, source_rows; /* of the result's dimension and of the source's */
+  bool whole;                /* the devices hold all rows of the source: nothing is sent */
 } RowMap;
 
 /* Row r is row r. */
@@ -17,6 +18,9 @@ RowMap row_map_plain(int64_t rows, int64_t source_rows);
 bool row_map_is_plain(const RowMap *map);
 /* Rows that a device sends on average when both ends are cut in `shards`; HUGE_VAL where it may not be. */
 double row_map_cost(Arena *scratch, const RowMap *map, int64_t shards);
+/* Whether devices along `axes` hold dimension `dim` of a value whole and alike: each may take its rows as
+ * they are. */
+bool rows_are_whole(Arena *scratch, const Sharding *sharding, uint32_t dim, AxisList axes);
 
 /* The rows that a device's part of the result needs, in the order of the source: `instr` with dilate - 1 rows
  * of fill between its rows, low before and high behind them (less than none: rows to be left out). A tile of
@@ -49,8 +53,8 @@ typedef struct {
   int64_t size; /* rows of the array that each is to get */
 } RowNeeds;
 
-/* Needs of `n` positions that hold equal tiles of `source_rows`, with nothing wanted yet. */
-RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows);
+/* Needs of `n` positions that hold equal tiles of `source_rows`, or all of them, with nothing wanted yet. */
+RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows, bool whole);
 /* Rows sent, a device on average; HUGE_VAL where it takes too many rounds to be a halo. */
 double row_needs_cost(Arena *scratch, const RowNeeds *needs, int64_t source_rows);
 uint32_t row_needs_fetch(Spmd *spmd, uint32_t instr, uint32_t dim, const RowNeeds *needs, AxisList axes);
