@@ -14,9 +14,12 @@ typedef struct {
 typedef struct {
   Spmd *spmd;
   const Instr *instr;
+  Opcode kind;        /* what is computed: of a slice that looks through a pad, a pad */
   const Shape *shape; /* of the result, global */
   WindowSource *sources;
   uint32_t n_sources;
+  Padding padding; /* of a pad */
+  uint32_t fill;   /* of a pad: its scalar */
 } WindowOp;
 
 /* --- the plan
@@ -144,13 +147,12 @@ static Status build_reverse(const WindowOp *op, const Plan *plan, uint32_t *loca
 
 static Status build_pad(const WindowOp *op, const Plan *plan, uint32_t *local) {
   Spmd *spmd = op->spmd;
-  uint32_t fill = operand_value(spmd, op->instr, 1).at[0].instr;
-  Padding padding = instr_padding(op->instr);
+  Padding padding = op->padding;
   PaddingDim *dims = arena_copy(spmd->scratch, padding.at, padding.n * sizeof *dims);
   for (uint32_t d = 0; d < op->shape->rank; d++)
     if (plan->axes[d].n != 0) dims[d] = (PaddingDim){0, 0, 0};
-  TRY(fetch_source(op, plan, 0, fill, dims, local));
-  *local = add_local(spmd, op->instr, result_shape(op, plan), (uint32_t[]){*local, fill}, 2);
+  TRY(fetch_source(op, plan, 0, op->fill, dims, local));
+  *local = spmd_add(spmd, OP_PAD, result_shape(op, plan), (uint32_t[]){*local, op->fill}, 2);
   instr_set(spmd->module, spmd_instr(spmd, *local), (Attr){.id = ATTR_padding, .padding = {dims, padding.n}});
   return STATUS_OK;
 }
@@ -211,14 +213,39 @@ static bool read_reverse(Spmd *spmd, const Instr *instr, WindowSource *source) {
   return true;
 }
 
-static bool read_pad(Spmd *spmd, const Instr *instr, WindowSource *source) {
-  Padding padding = instr_padding(instr);
-  *source = source_new(spmd, operand_value(spmd, instr, 0).at[0], instr->shape);
+static bool read_padding(WindowOp *op, Sharded value, uint32_t fill, Padding padding) {
+  op->kind = OP_PAD;
+  op->padding = padding;
+  op->fill = fill;
+  op->sources[0] = source_new(op->spmd, value, op->shape);
   for (uint32_t d = 0; d < padding.n; d++) {
-    source->dims[d].first = -padding.at[d].low;
-    source->dims[d].dilate = padding.at[d].interior + 1;
+    op->sources[0].dims[d].first = -padding.at[d].low;
+    op->sources[0].dims[d].dilate = padding.at[d].interior + 1;
   }
   return true;
+}
+
+static bool read_pad(WindowOp *op) {
+  Sharded value = operand_value(op->spmd, op->instr, 0).at[0];
+  uint32_t fill = operand_value(op->spmd, op->instr, 1).at[0].instr;
+  return read_padding(op, value, fill, instr_padding(op->instr));
+}
+
+/* A slice of a pad is a pad that adds less, or cuts off. */
+static bool read_cropped_pad(WindowOp *op) {
+  Spmd *spmd = op->spmd;
+  const Instr *pad = comp_instr(spmd->flat, spmd->frame->flat, op->instr->operands.at[0]);
+  if (pad->op != OP_PAD) return false;
+  Slices slices = instr_slices(op->instr);
+  Padding padding = instr_padding(pad);
+  padding.at = arena_copy(spmd->scratch, padding.at, padding.n * sizeof *padding.at);
+  for (uint32_t d = 0; d < slices.n; d++) {
+    if (slices.at[d].stride != 1) return false;
+    padding.at[d].low -= slices.at[d].start;
+    padding.at[d].high -= pad->shape->dims[d] - slices.at[d].limit;
+  }
+  return read_padding(op, operand_value(spmd, pad, 0).at[0], operand_value(spmd, pad, 1).at[0].instr,
+                      padding);
 }
 
 /* A slice of whole rows may be looked through: its source's rows are as good. */
@@ -255,7 +282,7 @@ static bool read_concatenate(Spmd *spmd, const Instr *instr, bool through, Windo
 }
 
 static Status build(const WindowOp *op, const Plan *plan, uint32_t *local) {
-  switch (op->instr->op) {
+  switch (op->kind) {
   case OP_SLICE: return build_slice(op, plan, local);
   case OP_REVERSE: return build_reverse(op, plan, local);
   case OP_PAD: return build_pad(op, plan, local);
@@ -264,13 +291,13 @@ static Status build(const WindowOp *op, const Plan *plan, uint32_t *local) {
 }
 
 static bool read_window(Spmd *spmd, const Instr *instr, bool through, WindowOp *op) {
-  *op = (WindowOp){.spmd = spmd, .instr = instr, .shape = instr->shape, .n_sources = 1};
+  *op = (WindowOp){.spmd = spmd, .instr = instr, .kind = instr->op, .shape = instr->shape, .n_sources = 1};
   if (instr->op == OP_CONCATENATE) op->n_sources = instr->operands.n;
   op->sources = ARENA_ARRAY(spmd->scratch, WindowSource, op->n_sources);
   switch (instr->op) {
-  case OP_SLICE: return !through && read_slice(spmd, instr, op->sources);
+  case OP_SLICE: return through ? read_cropped_pad(op) : read_slice(spmd, instr, op->sources);
   case OP_REVERSE: return !through && read_reverse(spmd, instr, op->sources);
-  case OP_PAD: return !through && read_pad(spmd, instr, op->sources);
+  case OP_PAD: return !through && read_pad(op);
   default: return read_concatenate(spmd, instr, through, op->sources);
   }
 }
