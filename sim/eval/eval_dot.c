@@ -1,6 +1,7 @@
-/* dot: the dimensions of each operand are three groups (batch, free, contracting); where each group lies as
- * one dimension the operand is a batch of matrices as it is, else it is transposed first. Floats below f32
- * are computed in f32 and rounded once; the type of the products is the widest of operands and result. */
+/* dot and scaled-dot. The dimensions of each operand are three groups (batch, free, contracting); where each
+ * group lies as one dimension the operand is a batch of matrices as it is, else it is transposed first.
+ * Floats below f32 are computed in f32 and rounded once; the type of the products is the widest of operands
+ * and result. */
 #include "sim/eval/dot.h"
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
@@ -138,6 +139,48 @@ Status eval_dot(const EvalContext *context, const Instr *instr, Tensor *const *o
   DotDims dims = dot_dims(instr);
   Tensor *product = tensor_dot(operands[0], operands[1], &dims, instr->shape->dtype);
   *result = tensor_reshaped(product, instr->shape->dims, instr->shape->rank);
+  tensor_release(product);
+  return STATUS_OK;
+}
+
+/* An operand of scaled-dot in bf16: each block of elements times its scale. An empty scale is one. */
+static Tensor *scaled_operand(Tensor *x, const Tensor *scale) {
+  int64_t steps[EVAL_MAX_RANK], n = tensor_elements(x);
+  Tensor *narrow = tensor_new_array(DTYPE_BF16, x->dims, x->rank, true);
+  dense_steps(scale->dims, scale->rank, 1, steps);
+  for (int64_t i = 0; i < n; i++) {
+    int64_t rest = i, at = 0;
+    for (uint32_t d = x->rank; d-- > 0 && scale->rank != 0;) {
+      at += rest % x->dims[d] / (x->dims[d] / scale->dims[d]) * steps[d];
+      rest /= x->dims[d];
+    }
+    tensor_set_double(narrow, i, tensor_double_at(x, i) * tensor_double_at(scale, at));
+  }
+  return narrow;
+}
+
+/* Whether each dimension of a scale divides the operand's, or it is a scalar. */
+static bool scale_fits(const Tensor *x, const Tensor *scale) {
+  if (scale->rank == 0) return true;
+  bool fits = scale->rank == x->rank;
+  for (uint32_t d = 0; d < x->rank && fits; d++)
+    fits = scale->dims[d] != 0 ? x->dims[d] % scale->dims[d] == 0 : x->dims[d] == 0;
+  return fits;
+}
+
+/* lhs, rhs and the scales of their blocks; a product in bf16, as XLA computes it where the hardware has none.
+ */
+Status eval_scaled_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                       Tensor **result) {
+  if (instr->operands.n != 4 || !scale_fits(operands[0], operands[2]) ||
+      !scale_fits(operands[1], operands[3]))
+    return eval_unsupported(context, instr, "a scaled-dot of these operands");
+  DotDims dims = dot_dims(instr);
+  Tensor *lhs = scaled_operand(operands[0], operands[2]), *rhs = scaled_operand(operands[1], operands[3]);
+  Tensor *product = tensor_dot(lhs, rhs, &dims, instr->shape->dtype);
+  *result = tensor_reshaped(product, instr->shape->dims, instr->shape->rank);
+  tensor_release(lhs);
+  tensor_release(rhs);
   tensor_release(product);
   return STATUS_OK;
 }

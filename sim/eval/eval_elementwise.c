@@ -2,6 +2,7 @@
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 
+#include <math.h>
 #include <string.h>
 
 static Status undefined_for(const EvalContext *context, const Instr *instr, DType dtype) {
@@ -94,6 +95,31 @@ Status eval_convert(const EvalContext *context, const Instr *instr, Tensor *cons
     return STATUS_OK;
   }
   *result = tensor_converted(operands[0], instr->shape->dtype);
+  return STATUS_OK;
+}
+
+/* The magnitude rounded up where the random bits, as a fraction of their range, are below its own fraction.
+ */
+static double rounded_at_random(double x, uint64_t random, uint32_t bits) {
+  double whole = floor(fabs(x)), fraction = (fabs(x) - whole) * ldexp(1, (int)bits);
+  return copysign((double)random < fraction ? whole + 1 : whole, x);
+}
+
+/* Floats to integers; NaN is 0, and what is too large the limit. */
+Status eval_stochastic_convert(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                               Tensor **result) {
+  const Tensor *x = operands[0], *random = operands[1];
+  if (dtype_class(x->dtype) != DCLASS_FLOAT || dtype_class(random->dtype) != DCLASS_UNSIGNED ||
+      !dtype_is_integer(instr->shape->dtype) || tensor_elements(x) != tensor_elements(random))
+    return eval_unsupported(context, instr, "stochastic-convert but of floats to integers");
+  int64_t n = tensor_elements(x);
+  uint32_t bits = dtype_bits(random->dtype);
+  Tensor *rounded = tensor_new_array(DTYPE_F64, x->dims, x->rank, true);
+  for (int64_t i = 0; i < n; i++)
+    ((double *)rounded->data)[i] =
+        rounded_at_random(tensor_double_at(x, i), (uint64_t)tensor_int_at(random, i), bits);
+  *result = tensor_converted(rounded, instr->shape->dtype);
+  tensor_release(rounded);
   return STATUS_OK;
 }
 

@@ -1,8 +1,11 @@
-/* rng-bit-generator: counter-based generators (Random123) in XLA's layout. The state is a key and a counter;
+/* The random ops. rng and rng-get-and-update-state, whose values XLA leaves to the implementation, give the
+ * same values each time an instruction runs and on every device: they depend on its place in the text alone.
+ * rng-bit-generator: counter-based generators (Random123) in XLA's layout. The state is a key and a counter;
  * the result is the encryption of counter, counter + 1, … Threefry-2x32: a 64-bit counter for each two 32-bit
  * words; the two lie next to each other in the first even dimension (else the longest), and counters run over
  * what is left. A 64-bit element takes both words. Philox-4x32: a 128-bit counter for each four words, in
  * row-major order. Elements below 32 bits take the low bits of a word. */
+#include "sim/eval/draw_values.h"
 #include "sim/eval/evaluators.h"
 
 #include <Random123/philox.h>
@@ -121,5 +124,35 @@ Status eval_rng_bit_generator(const EvalContext *context, const Instr *instr, Te
                                   : fill_threefry(bits, words);
   advance(state, n_state, philox, used);
   *result = tensor_tuple((Tensor *[]){state, bits}, 2);
+  return STATUS_OK;
+}
+
+/* A number of its own for each instruction of the text. */
+static uint64_t number_of(const Instr *instr) {
+  return instr->place.offset;
+}
+
+Status eval_rng(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
+  enum { SEED = 0x726e67 };
+  Str distribution = instr_word(instr, ATTR_distribution);
+  if (!shape_is_array(instr->shape) || dtype_class(instr->shape->dtype) == DCLASS_COMPLEX)
+    return eval_unsupported(context, instr, "rng of this type");
+  double a = tensor_double_at(operands[0], 0), b = tensor_double_at(operands[1], 0);
+  *result = tensor_new(instr->shape, true);
+  if (str_is(distribution, "rng_normal"))
+    tensor_draw_normal(*result, SEED, number_of(instr), a, b);
+  else
+    tensor_draw_uniform(*result, SEED, number_of(instr), a, b);
+  return STATUS_OK;
+}
+
+Status eval_rng_get_and_update_state(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                                     Tensor **result) {
+  (void)operands;
+  if (!shape_is_array(instr->shape) || instr->shape->dtype != DTYPE_U64)
+    return eval_unsupported(context, instr, "a state of this type");
+  *result = tensor_new(instr->shape, true);
+  int64_t n = tensor_elements(*result);
+  for (int64_t i = 0; i < n; i++) ((uint64_t *)(*result)->data)[i] = number_of(instr) + (uint64_t)i;
   return STATUS_OK;
 }

@@ -1,5 +1,6 @@
 /* Random parameters: element i of parameter `number` comes from counter (i / 2, number) under the key `seed`
  * alone (Philox4x32-10 of Random123, Salmon et al., SC11), so that any part could be made anywhere. */
+#include "sim/eval/draw_values.h"
 #include "sim/eval/interpret.h"
 
 #include <math.h>
@@ -29,12 +30,24 @@ static void normal_pair(philox4x32_ctr_t bits, double *first, double *second) {
   *second = radius * sin(angle);
 }
 
-static void fill_normal(Tensor *tensor, int64_t elements, uint64_t seed, uint64_t number) {
+void tensor_draw_normal(Tensor *tensor, uint64_t seed, uint64_t number, double mean, double deviation) {
+  int64_t elements = tensor_elements(tensor);
   for (int64_t i = 0; i < elements; i += 2) {
     double first, second;
     normal_pair(random_bits(seed, number, (uint64_t)i / 2), &first, &second);
-    tensor_set_double(tensor, i, first);
-    if (i + 1 < elements) tensor_set_double(tensor, i + 1, second);
+    tensor_set_double(tensor, i, mean + deviation * first);
+    if (i + 1 < elements) tensor_set_double(tensor, i + 1, mean + deviation * second);
+  }
+}
+
+void tensor_draw_uniform(Tensor *tensor, uint64_t seed, uint64_t number, double low, double high) {
+  int64_t elements = tensor_elements(tensor);
+  bool whole = dtype_class(tensor->dtype) != DCLASS_FLOAT;
+  for (int64_t i = 0; i < elements; i++) {
+    philox4x32_ctr_t bits = random_bits(seed, number, (uint64_t)i);
+    double value = low + (high - low) * uniform(bits.v[0], bits.v[1]);
+    tensor_set_double(tensor, i, whole ? floor(value) : value);
+    if (tensor_double_at(tensor, i) >= high) tensor_set_double(tensor, i, low); /* rounded up to the end */
   }
 }
 
@@ -79,7 +92,7 @@ Tensor *tensor_random(const Shape *shape, uint64_t seed, uint64_t number) {
   Tensor *tensor = tensor_new(shape, true);
   int64_t elements = shape_elements(shape);
   switch (dtype_class(shape->dtype)) {
-  case DCLASS_FLOAT: fill_normal(tensor, elements, seed, number); break;
+  case DCLASS_FLOAT: tensor_draw_normal(tensor, seed, number, 0, 1); break;
   case DCLASS_COMPLEX: fill_complex(tensor, elements, seed, number); break;
   case DCLASS_PRED:
   case DCLASS_SIGNED:

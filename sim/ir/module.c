@@ -2,6 +2,7 @@
 #include "sim/ir/module.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 typedef struct {
   const char *text;
@@ -363,6 +364,15 @@ int64_t instr_int(const Instr *instr, AttrId id, int64_t fallback) {
 bool instr_flag(const Instr *instr, AttrId id) {
   const Attr *attr = instr_attr(instr, id);
   return attr != NULL && attr->flag;
+}
+
+double instr_number(const Instr *instr, AttrId id, double fallback) {
+  char digits[64];
+  Str text = str_sub(instr_word(instr, id), 0, sizeof digits - 1);
+  if (text.n == 0) return fallback;
+  memcpy(digits, text.at, text.n);
+  digits[text.n] = 0;
+  return strtod(digits, NULL);
 }
 
 Str instr_word(const Instr *instr, AttrId id) {

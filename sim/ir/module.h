@@ -285,6 +285,7 @@ Ints instr_ints(const Instr *instr, AttrId id);
 int64_t instr_int(const Instr *instr, AttrId id, int64_t fallback);
 bool instr_flag(const Instr *instr, AttrId id);
 Str instr_word(const Instr *instr, AttrId id); /* WORD, STRING, NUMBER, RAW */
+double instr_number(const Instr *instr, AttrId id, double fallback);
 uint32_t instr_comp(const Instr *instr, AttrId id);
 Ids instr_comps(const Instr *instr, AttrId id);
 Slices instr_slices(const Instr *instr);

@@ -67,11 +67,13 @@ class Maker:
             jitted = jax.jit(program.function, keep_unused=True)
             args = [jax.numpy.asarray(x) for x in program.inputs]
             folder.mkdir(parents=True, exist_ok=True)
-            lowered = jitted.lower(*args)
-            (folder / "program.hlo").write_text(lowered.as_text(dialect="hlo"))
-            (folder / "program.mlir").write_text(lowered.as_text())
-            outputs = jax.tree.leaves(jitted(*args))
-            forms = ["hlo", "mlir"]
+            outputs = jax.tree.leaves(jax.jit(program.reference or program.function, keep_unused=True)(*args))
+            forms = []
+            if program.cpu:
+                lowered = jitted.lower(*args)
+                (folder / "program.hlo").write_text(lowered.as_text(dialect="hlo"))
+                (folder / "program.mlir").write_text(lowered.as_text())
+                forms += ["hlo", "mlir"]
             if program.tpu:
                 tpu = jitted.trace(*args).lower(lowering_platforms=("tpu",))
                 (folder / "tpu.hlo").write_text(tpu.as_text(dialect="hlo"))

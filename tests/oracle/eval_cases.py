@@ -16,7 +16,7 @@ OUT = pathlib.Path(__file__).resolve().parents[1] / "cases/eval"
 DTYPES = {"pred": bool, "s4": ml_dtypes.int4, "u4": ml_dtypes.uint4, "s8": np.int8, "s16": np.int16, "s32": np.int32,
           "s64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64,
           "f8e4m3fn": ml_dtypes.float8_e4m3fn, "f8e5m2": ml_dtypes.float8_e5m2, "f8e4m3b11fnuz": ml_dtypes.float8_e4m3b11fnuz,
-          "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f16": np.float16,
+          "f8e8m0fnu": ml_dtypes.float8_e8m0fnu, "f8e4m3fnuz": ml_dtypes.float8_e4m3fnuz, "f8e5m2fnuz": ml_dtypes.float8_e5m2fnuz, "f16": np.float16,
           "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64, "c64": np.complex64, "c128": np.complex128}
 TEXTS = {np.dtype(v): k for k, v in DTYPES.items()}
 CASES = {}
@@ -540,6 +540,51 @@ def other_cases():
         case("select_and_scatter", [array("f32", 8, 9), array("f32", *dims), np.zeros((), np.float32)],
              f"  s = f32[8,9] select-and-scatter(p0, p1, p2), window={{{window}}}, select=ge, scatter=add", ["s"],
              greater + ADD.format("f32", "add"), 1e-6)
+
+
+def batch_norm_cases():
+    for dtype, tolerance in (("f32", 2e-5), ("bf16", 2e-2)):
+        for dims, feature in (((4, 3, 5), 1), ((6, 4), 1), ((3, 2, 2, 2), 0)):
+            x, gradient = array(dtype, *dims), array(dtype, *dims)
+            scale, offset, mean = (array(dtype, dims[feature]) for _ in range(3))
+            variance = np.abs(array(dtype, dims[feature])) + DTYPES[dtype](0.5)
+            whole, vector = shape_text(x), shape_text(scale)
+            o = f"epsilon=0.01, feature_index={feature}"
+            elements = "".join(f"\n  {{0}}{i} = {s} get-tuple-element({{0}}), index={i}" for i, s in enumerate((whole, vector, vector)))
+            case("batch_norm", [x, scale, offset], f"  t = ({whole}, {vector}, {vector}) batch-norm-training(p0, p1, p2), {o}" + elements.format("t"), ["t0", "t1", "t2"], tolerance=tolerance)
+            case("batch_norm", [x, scale, offset, mean, variance], f"  i = {whole} batch-norm-inference(p0, p1, p2, p3, p4), {o}", ["i"], tolerance=tolerance)
+            case("batch_norm", [x, scale, mean, variance, gradient], f"  g = ({whole}, {vector}, {vector}) batch-norm-grad(p0, p1, p2, p3, p4), {o}" + elements.format("g"), ["g0", "g1", "g2"], tolerance=tolerance)
+
+
+def scan_cases():
+    comp = ("step {\n  x = f32[4] parameter(0)\n  c = f32[4] parameter(1)\n  h = f32[4] multiply(c, c)\n  a = f32[4] add(x, h)\n"
+            "  ROOT t = (f32[4], f32[4]) tuple(a, h)\n}")
+    for axis, reverse in ((0, "false"), (1, "true")):
+        x, first = array("f32", *((3, 4) if axis == 0 else (4, 3))), array("f32", 4)
+        carry, slices = first, []
+        for i in range(3)[::-1 if reverse == "true" else 1]:
+            carry = carry * carry
+            slices.append((i, np.take(x, i, axis) + carry))
+        out = np.stack([s for _, s in sorted(slices, key=lambda s: s[0])], axis)
+        case("scan", [x, first], f"  s = ({shape_text(x)}, f32[4]) scan(p0, p1), dimensions={{{axis}}}, num_carries=1, is_reverse={reverse}, to_apply=step\n"
+             f"  o = {shape_text(x)} get-tuple-element(s), index=0\n  c = f32[4] get-tuple-element(s), index=1", ["o", "c"], comp, 1e-6, [out, carry])
+
+
+def scaled_dot_cases():
+    for dtype in ("f8e4m3fn", "f8e5m2", "bf16"):
+        x, y = array(dtype, 3, 64), array(dtype, 64, 5)
+        a, b = (np.exp2(RNG.integers(-3, 4, s)).astype(np.float32) for s in ((3, 2), (2, 5)))
+        wide = [(np.repeat(s, 32, axis) * v.astype(np.float32)).astype(ml_dtypes.bfloat16).astype(np.float32) for v, s, axis in ((x, a, 1), (y, b, 0))]
+        scales = [s.astype(ml_dtypes.float8_e8m0fnu) for s in (a, b)]
+        case("scaled_dot", [x, y, *scales], "  d = f32[3,5] scaled-dot(p0, p1, p2, p3), lhs_contracting_dims={1}, rhs_contracting_dims={0}", ["d"], tolerance=1e-5,
+             wanted=[wide[0] @ wide[1]])
+
+
+def stochastic_convert_cases():
+    x = np.array([0.25, -0.25, 1.75, -1.75, 2, 300, -300, np.nan, np.inf, -np.inf, 0.5, 0.5], np.float32)
+    random = np.array([0, 0x3fffffff, 0xbfffffff, 0xc0000000, 0xffffffff, 0, 0, 0, 0, 0, 0x7fffffff, 0x80000000], np.uint32)
+    wanted = np.array([1, -1, 2, -1, 2, 127, -128, 0, 127, -128, 1, 0], np.int8)
+    case("stochastic_convert", [x, random], "  s = s8[12] stochastic-convert(p0, p1)", ["s"], wanted=[wanted])
 
 
 def ragged_dot_cases():
