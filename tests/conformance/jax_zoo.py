@@ -126,6 +126,14 @@ def run(podsim, configs, folder, form, meta):
         return list(differences(folder, pathlib.Path(out), meta))
 
 
+def is_the_same(folder, form, forms):
+    """Whether a TPU's program is the CPU's, which is run too."""
+    other = {"tpu": "hlo", "tpu_mlir": "mlir"}.get(form)
+    if other not in forms.split(",") or not (folder / FILES[other]).exists():
+        return False
+    return (folder / FILES[form]).read_text() == (folder / FILES[other]).read_text()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("podsim"), parser.add_argument("configs"), parser.add_argument("--only", default="")
@@ -155,7 +163,7 @@ def main():
             print(f"left out {name}: {(folder / 'error').read_text().splitlines()[0][:150]}", flush=True)
             continue
         meta = json.loads((folder / "case.json").read_text())
-        forms = [f for f in args.forms.split(",") if f in meta["forms"]]
+        forms = [f for f in args.forms.split(",") if f in meta["forms"] and not is_the_same(folder, f, args.forms)]
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             found = list(pool.map(lambda form: run(podsim, args.configs, folder, form, meta), forms))
         for form, faults in zip(forms, found):

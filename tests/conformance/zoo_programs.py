@@ -316,7 +316,7 @@ def dots():
         add(f"dot_algorithm_{a}", functools.partial(dot, precision=getattr(lax.DotAlgorithmPreset, a), preferred_element_type=jnp.float32), arr(2, 4, 8), arr(2, 8, 6), tolerance=2e-2,
             cpu=cpu, shard=cpu, reference=dot)
     add("einsum", lambda a, b: (jnp.einsum("bij,bjk->bik", a, b), jnp.einsum("bij,bjk->", a, b), jnp.einsum("bij,bjk->kbi", a, b)), arr(2, 3, 4), arr(2, 4, 5))
-    add("tensordot_kron", lambda a, b: (jnp.tensordot(a, b, ((1, 2), (0, 1))), jnp.kron(a[0], b[..., 0]), jnp.outer(a, b), jnp.inner(a[0], b[:, :, 0].T), jnp.vdot(a, a)), arr(2, 3, 4), arr(3, 4, 5))
+    add("tensordot_kron", lambda a, b: (jnp.tensordot(a, b, ((1, 2), (0, 1))), jnp.kron(a[0], b[..., 0]), jnp.outer(a, b), jnp.inner(a[0], b[:, :, 0]), jnp.vdot(a, a)), arr(2, 3, 4), arr(3, 4, 5))
     add("dot_grad", jax.grad(lambda a, b: jnp.sum(jnp.sin(a @ b)), (0, 1)), arr(4, 8), arr(8, 4))
     add("ragged_dot", lambda x, w, n: lax.ragged_dot(x, w, n), arr(8, 4), arr(3, 4, 6), np.array([3, 1, 4], "int32"))
     add("ragged_dot_short", lambda x, w, n: lax.ragged_dot(x, w, n, preferred_element_type=jnp.float32), arr(8, 4, dtype="bfloat16"), arr(3, 4, 6, dtype="bfloat16"), np.array([3, 0, 2], "int32"), tolerance=1e-2)
@@ -497,7 +497,7 @@ def indices():
     add("scatter_bool", lambda x, i: (x > 0).at[i].set(True), x, np.array([1, 5], "int32"))
     add("gather_2d", lambda x, i, j: (x[i, j], x[i][:, j], x[:, j, None]), x, ints(5, high=6), ints(5))
     add("gather_grad", jax.grad(lambda x, i: jnp.sum(x[i] ** 2)), x, np.array([1, 5, 1], "int32"))
-    add("take_along", lambda x, i: (jnp.take_along_axis(x, i, 1), jnp.take_along_axis(x, i[:, :6] % 6, 0)[:2]), x, ints(6, 8))
+    add("take_along", lambda x, i: (jnp.take_along_axis(x, i, 1), jnp.take_along_axis(x, i % 6, 0)), x, ints(6, 8))
     add("take_along_grad", jax.grad(lambda x, i: jnp.sum(jnp.take_along_axis(x, i, 1) ** 2)), x, ints(6, 3))
     add("put_along", lambda x, i, v: jnp.put_along_axis(x, i, v, 1, inplace=False), x, ints(6, 1), arr(6, 1))
     add("gather_vmap", jax.vmap(lambda x, i: x[i]), arr(4, 8, 3), ints(4, 5))
@@ -516,7 +516,7 @@ def indices():
     add("pads", lambda x: tuple(jnp.pad(x, ((1, 2), (0, 3)), m) for m in ("constant", "edge", "reflect", "symmetric", "wrap", "linear_ramp", "maximum", "mean", "minimum", "empty")[:9]), x)
     add("lax_pad", lambda x: (lax.pad(x, 1.0, ((1, -2, 1), (-1, 2, 0))), lax.pad(x, 0.0, ((0, 0, 2), (-3, -2, 1)))), x)
     add("stacks", lambda x: (jnp.stack([x, x]), jnp.concatenate([x, x[:2]]), jnp.hstack([x, x]), *jnp.split(x, 2), *jnp.array_split(x, 3, 1), jnp.block([[x, x], [x, x]]), jnp.dstack([x, x])), x)
-    add("insert_delete", lambda x: (jnp.insert(x, 2, 9.0, axis=0), jnp.delete(x, 1, axis=1), jnp.append(x, x[:1], 0), jnp.trim_zeros(jnp.ones(3))), x)
+    add("insert_delete", lambda x: (jnp.insert(x, 2, 9.0, axis=0), jnp.delete(x, 1, axis=1), jnp.append(x, x[:1], 0)), x)
     add("select_choose", lambda x: (jnp.select([x > 0, x < -1], [x, -x], 7.0), jnp.piecewise(x, [x < 0, x >= 0], [lambda v: -v, lambda v: v * 2])), x)
     add("interp", lambda x: jnp.interp(x, jnp.linspace(-2, 2, 9), jnp.sin(jnp.linspace(-2, 2, 9))), arr(10))
     add("map_coordinates", lambda x, c: (jsp.ndimage.map_coordinates(x, list(c), 1, mode="nearest"), jsp.ndimage.map_coordinates(x, list(c), 0, mode="wrap"), jsp.ndimage.map_coordinates(x, list(c), 1, mode="mirror")), x, uniform(2, 5, low=-1, high=7), tolerance=1e-4)
@@ -568,7 +568,6 @@ def control():
     add("stop_gradient", jax.grad(lambda x: jnp.sum(lax.stop_gradient(x) * x)), arr(4, 4))
     add("iotas", lambda x: (lax.iota(jnp.float32, 6) + x[0, 0], lax.broadcasted_iota(jnp.int32, (3, 4), 1), jnp.arange(2, 20, 3), jnp.indices((2, 3))), arr(2, 2))
     add("token_order", lambda x: lax.after_all(lax.create_token()) and x * 2 if False else x * 2, arr(4))
-    add("euler_ode", lambda y: jax.experimental.ode.odeint(lambda y, t: -y, y, jnp.linspace(0., 1., 4)), arr(3), tolerance=1e-4)
 
 
 def networks():
