@@ -109,29 +109,6 @@ static const Target *target_of(Str text) {
   return NULL;
 }
 
-/* What follows `key = ` in a configuration; empty where the key is not there. */
-static Str config_value(const Instr *instr, const char *key) {
-  Str raw = instr_word(instr, ATTR_backend_config);
-  size_t n = strlen(key);
-  for (size_t i = 1; i + n < raw.n; i++) {
-    bool starts = raw.at[i - 1] == '{' || raw.at[i - 1] == ' ' || raw.at[i - 1] == ',';
-    Str rest = str_sub(raw, i + n, raw.n);
-    if (starts && memcmp(raw.at + i, key, n) == 0 && str_starts(rest, " = ")) return str_sub(rest, 3, rest.n);
-  }
-  return (Str){0};
-}
-
-bool backend_config_int(const Instr *instr, const char *key, int64_t *value) {
-  Str text = config_value(instr, key);
-  size_t end = 0;
-  while (end < text.n && (text.at[end] == '-' || (text.at[end] >= '0' && text.at[end] <= '9'))) end++;
-  return end != 0 && str_to_int(str_sub(text, 0, end), value);
-}
-
-bool backend_config_flag(const Instr *instr, const char *key) {
-  return str_starts(config_value(instr, key), "true");
-}
-
 bool custom_call_exists(Str target) {
   return target_of(target) != NULL;
 }

@@ -79,7 +79,7 @@ static void *new_work(int32_t n) {
 /* A letter among the call's attributes: uplo = 76 is 'L'. */
 static char letter(const MatrixCall *call, const char *key, char fallback) {
   int64_t value;
-  return backend_config_int(call->instr, key, &value) ? (char)value : fallback;
+  return instr_config_int(call->instr, key, &value) ? (char)value : fallback;
 }
 
 /* --- Cholesky, LU and QR. --- */
@@ -159,8 +159,8 @@ static int32_t orgqr(const MatrixCall *call) {
 static int32_t ormqr(const MatrixCall *call) {
   const Part *a = &call->operands[0], *tau = &call->operands[1], *c = &call->results[0];
   copy_part(c, &call->operands[2]);
-  bool left = backend_config_flag(call->instr, "left");
-  char transpose = !backend_config_flag(call->instr, "transpose") ? 'N' : is_complex(call) ? 'C' : 'T';
+  bool left = instr_config_flag(call->instr, "left");
+  char transpose = !instr_config_flag(call->instr, "transpose") ? 'N' : is_complex(call) ? 'C' : 'T';
   return LAPACK(call, ormqr, unmqr, left ? 'L' : 'R', transpose, c->rows, c->columns, tau->rows, a->at,
                 leading(a->rows), tau->at, c->at, leading(c->rows));
 }
@@ -320,8 +320,8 @@ static int32_t gehrd(const MatrixCall *call) {
   const Part *a = &call->results[0];
   int64_t low = 1, high = a->rows;
   copy_part(a, &call->operands[0]);
-  backend_config_int(call->instr, "low", &low);
-  backend_config_int(call->instr, "high", &high);
+  instr_config_int(call->instr, "low", &low);
+  instr_config_int(call->instr, "high", &high);
   return LAPACK(call, gehrd, gehrd, a->rows, (int32_t)low, (int32_t)high, a->at, leading(a->rows),
                 call->results[1].at);
 }
@@ -347,14 +347,14 @@ static bool has_complex(Tensor *const *operands) {
 
 static bool on_the_left(const Instr *instr) {
   int64_t side = 'L';
-  backend_config_int(instr, "side", &side);
+  instr_config_int(instr, "side", &side);
   return side == 'L';
 }
 
 /* U and V^H whole, of as many columns and rows as there are values, or not asked for. */
 static const char *gesdd_form(const Instr *instr) {
   int64_t mode = 'A';
-  backend_config_int(instr, "mode", &mode);
+  instr_config_int(instr, "mode", &mode);
   return mode == 'A' ? "mn>mn k:r mm nn :i" : mode == 'S' ? "mn>mn k:r mk kn :i" : "mn>mn k:r ab cd :i";
 }
 
@@ -366,7 +366,7 @@ EVALUATOR(lu_decomposition, "mn>mn k:i m:i")
 EVALUATOR(geqrf, "mn>mn k")
 EVALUATOR(geqp3, "mn n:i>mn n:i k")
 EVALUATOR(orgqr, "mn q>mn")
-EVALUATOR(ormqr, backend_config_flag(instr, "left") ? "mn q ma>ma" : "mn q am>am")
+EVALUATOR(ormqr, instr_config_flag(instr, "left") ? "mn q ma>ma" : "mn q am>am")
 EVALUATOR(trsm, on_the_left(instr) ? "nn na>na" : "nn an>an")
 EVALUATOR(gtsv, "n n n na>n n n na :i")
 EVALUATOR(syevd, "nn>nn n:r :i")

@@ -72,7 +72,7 @@ Status eval_approx_topk(const EvalContext *context, const Instr *instr, Tensor *
                         Tensor **result) {
   Ids called = instr_comps(instr, ATTR_called_computations);
   int64_t d = -1;
-  if (!backend_config_int(instr, "reduction_dim", &d) || called.n != 1 || !is_approx_topk(instr, operands, d))
+  if (!instr_config_int(instr, "reduction_dim", &d) || called.n != 1 || !is_approx_topk(instr, operands, d))
     return eval_unsupported(context, instr, "an ApproxTopK of this form");
   Attr attrs[] = {{.id = ATTR_dimensions, .ints = {&d, 1}}, {.id = ATTR_to_apply, .comp = called.at[0]}};
   Instr sort = *instr;

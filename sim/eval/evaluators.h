@@ -72,10 +72,6 @@ Tensor *tensor_transposed(const Tensor *x, const int64_t *order);
 /* The array in another type: itself (a reference) where it has it. */
 Tensor *tensor_converted(Tensor *tensor, DType dtype);
 
-/* A value of a custom call's backend_config, written {key = 76 : ui8, …}; false where it is not there. */
-bool backend_config_int(const Instr *instr, const char *key, int64_t *value);
-bool backend_config_flag(const Instr *instr, const char *key); /* key = true */
-
 /* Whether the target of a custom call can be evaluated. */
 bool custom_call_exists(Str target);
 /* Whether it hands on its operands, known or not. */

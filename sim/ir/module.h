@@ -288,6 +288,9 @@ Str instr_word(const Instr *instr, AttrId id); /* WORD, STRING, NUMBER, RAW */
 double instr_number(const Instr *instr, AttrId id, double fallback);
 uint32_t instr_comp(const Instr *instr, AttrId id);
 Ids instr_comps(const Instr *instr, AttrId id);
+/* A value of a custom call's backend_config, written {key = 76 : ui8, …}; false where it is not there. */
+bool instr_config_int(const Instr *instr, const char *key, int64_t *value);
+bool instr_config_flag(const Instr *instr, const char *key); /* key = true */
 Slices instr_slices(const Instr *instr);
 Padding instr_padding(const Instr *instr);
 Window instr_window(const Instr *instr);

@@ -144,12 +144,12 @@ bool rule_sort(Rule *rule) {
   return true;
 }
 
+/* Where all are taken, shardings pass along the last dimension, but the values are needed whole. */
 bool rule_topk(Rule *rule) {
   const Shape *from = rule_operand(rule, 0), *to = rule_result(rule, 0);
   for (uint32_t d = 0; d < from->rank; d++) {
-    bool same = from->dims[d] == to->dims[d];
-    rule_factor_everywhere(rule, d, from->dims[d], same ? FACTOR_PASS_THROUGH : FACTOR_NEED_REPLICATION,
-                           !same);
+    bool last = d + 1 == from->rank, cut = from->dims[d] != to->dims[d];
+    rule_factor_everywhere(rule, d, from->dims[d], last ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH, cut);
   }
   return true;
 }

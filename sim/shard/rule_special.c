@@ -128,9 +128,12 @@ static bool rule_householder(Rule *rule) {
 /* Operand, iota, two initial values; values and indices. */
 static bool rule_approx_topk(Rule *rule) {
   const Shape *from = rule_operand(rule, 0), *to = rule_result(rule, 0);
+  int64_t reduced = -1;
+  instr_config_int(rule->instr, "reduction_dim", &reduced);
   for (uint32_t d = 0; d < from->rank; d++) {
     if (from->dims[d] == to->dims[d]) {
-      rule_factor_everywhere(rule, d, from->dims[d], FACTOR_PASS_THROUGH, false);
+      FactorKind kind = d == reduced ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH;
+      rule_factor_everywhere(rule, d, from->dims[d], kind, false);
       continue;
     }
     int64_t *of_operands = rule_dims(rule), *of_results = rule_dims(rule);
