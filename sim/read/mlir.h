@@ -97,6 +97,8 @@ typedef struct {
   Vec(bool) closed;      /* of each region: what it defines cannot be seen any more */
   StrMap *aliases;       /* #name of an attribute */
   Vec(MlirAttr) aliased; /* what they stand for */
+  StrMap *type_aliases;  /* !name */
+  Vec(const Shape *) aliased_types;
   StrMap *location_names;
   Vec(MlirLocation) locations; /* at[0] is unknown */
 } MlirReader;

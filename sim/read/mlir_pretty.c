@@ -152,13 +152,19 @@ static Status read_bracketed_items(Pretty *pretty) {
   return lex_expect(lex, ')');
 }
 
+/* {"a", "b":(1)2} before the operand of a collective of Shardy's are axes, no attributes. */
+static Status read_braced_item(Pretty *pretty) {
+  bool axes = str_starts(pretty->op->name, "sdy.") && pretty->operands.n == 0;
+  return axes ? read_bare_item(pretty) : optional_dict(pretty);
+}
+
 static Status read_item(Pretty *pretty) {
   switch (lex_peek(&pretty->reader->lex)) {
   case '%': return read_operand_item(pretty);
   case '(': return read_bracketed_items(pretty);
   case '@': return read_named_item(pretty, "symbol");
   case '"': return read_named_item(pretty, "string");
-  case '{': return optional_dict(pretty);
+  case '{': return read_braced_item(pretty);
   case '[':
   case '<': return read_bare_item(pretty);
   default:
@@ -377,11 +383,16 @@ static Status read_mesh(Pretty *pretty) {
   return optional_dict(pretty);
 }
 
-/* sdy.manual_computation(%a) in_shardings=… out_shardings=… manual_axes=… (%b: type) { … } : types */
+/* sdy.manual_computation(%a) in_shardings=… out_shardings=… manual_axes=… (%b: type) { … } : types
+ * sdy.named_computation<"name">(%a) in_shardings=… out_shardings=… (%b: type) { … } : types */
 static Status read_manual(Pretty *pretty) {
   MlirReader *reader = pretty->reader;
   MlirAttr attrs;
   Lexer *lex = &reader->lex;
+  if (lex_accept(lex, '<')) {
+    TRY(read_named_item(pretty, "name"));
+    TRY(lex_expect(lex, '>'));
+  }
   TRY(read_bracketed_items(pretty));
   while (mlir_peek_word(lex).n != 0) TRY(read_word_item(pretty));
   MlirRegion *region = add_regions(pretty, 1);
@@ -390,6 +401,22 @@ static Status read_manual(Pretty *pretty) {
   TRY(mlir_body(reader, region));
   mlir_close(reader, outer);
   TRY(optional_dict(pretty));
+  return read_types(pretty);
+}
+
+/* chlo.scan(%a, …) inits (%b, …) dimension = 0 attributes {…} { ^bb0(…): … } : (types) -> types */
+static Status read_scan(Pretty *pretty) {
+  MlirReader *reader = pretty->reader;
+  Lexer *lex = &reader->lex;
+  TRY(read_bracketed_items(pretty));
+  TRY(mlir_expect_word(lex, "inits"));
+  TRY(read_bracketed_items(pretty));
+  TRY(read_word_item(pretty));
+  TRY(optional_attributes(pretty));
+  MlirRegion *region = add_regions(pretty, 1);
+  MlirScope outer = mlir_open(reader, region);
+  TRY(mlir_body(reader, region));
+  mlir_close(reader, outer);
   return read_types(pretty);
 }
 
@@ -470,8 +497,10 @@ static Syntax *syntax_of(Str name) {
       {"mhlo.constant", read_constant},
       {"stablehlo.reduce", read_reduce},
       {"stablehlo.while", read_while},
+      {"chlo.scan", read_scan},
       {"sdy.mesh", read_mesh},
       {"sdy.manual_computation", read_manual},
+      {"sdy.named_computation", read_manual},
   };
   for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
     if (str_is(name, own[i].name)) return own[i].syntax;

@@ -306,6 +306,19 @@ static Status read_alias(MlirReader *reader) {
   return STATUS_OK;
 }
 
+/* !name = type */
+static Status read_type_alias(MlirReader *reader) {
+  Lexer *lex = &reader->lex;
+  const Shape *type;
+  TRY(lex_expect(lex, '!'));
+  Str name = mlir_word(lex);
+  TRY(lex_expect(lex, '='));
+  TRY(mlir_type(reader, &type));
+  map_put(reader->type_aliases, name, reader->aliased_types.n);
+  VEC_PUSH(reader->scratch, &reader->aliased_types, type);
+  return STATUS_OK;
+}
+
 /* {-# … #-}: data of dense_resource attributes, which count as unknown. */
 static Status skip_resources(Lexer *lex) {
   const char *stop = memmem(lex->at, (size_t)(lex->end - lex->at), "#-}", 3);
@@ -319,6 +332,8 @@ static Status read_top(MlirReader *reader, MlirRegion *region) {
   while (!lex_at_end(lex)) {
     if (lex_peek(lex) == '#') {
       TRY(read_alias(reader));
+    } else if (lex_peek(lex) == '!') {
+      TRY(read_type_alias(reader));
     } else if (lex_accept_text(lex, "{-#")) {
       TRY(skip_resources(lex));
     } else {
@@ -338,6 +353,7 @@ Status mlir_read_text(MlirReader *reader, MlirOp *module) {
   MlirRegion *region = ARENA_NEW(reader->scratch, MlirRegion);
   reader->names = map_new(reader->scratch);
   reader->aliases = map_new(reader->scratch);
+  reader->type_aliases = map_new(reader->scratch);
   reader->location_names = map_new(reader->scratch);
   VEC_PUSH(reader->scratch, &reader->locations, (MlirLocation){0});
   mlir_open(reader, region);

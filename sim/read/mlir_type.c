@@ -49,6 +49,9 @@ static bool element_type(Str word, DType *dtype) {
 
 static Status unknown_type(Lexer *lex, const char *where) {
   Lexer ahead = *lex;
+  RETURN_IF(lex_accept(&ahead, '!') && str_starts(mlir_peek_word(&ahead), "quant."),
+            LEX_FAIL(lex, where, "lower the program with the integers written out",
+                     "quantized types are not supported"));
   Str word = mlir_word(&ahead);
   if (word.n == 0) return lex_expected(lex, "a type");
   return LEX_FAIL(lex, where, NULL, "the type '%.*s' is not one of StableHLO that podsim knows",
@@ -136,12 +139,17 @@ static Status read_tuple(MlirReader *reader, const Shape **type) {
   return STATUS_OK;
 }
 
-/* !dialect.name<…> */
+/* !alias, !dialect.name<…> */
 static Status read_dialect_type(MlirReader *reader, const Shape **type) {
   Lexer *lex = &reader->lex;
   const char *start = lex->at;
+  uint32_t alias;
   TRY(lex_expect(lex, '!'));
   Str name = mlir_word(lex);
+  if (map_get(reader->type_aliases, name, &alias)) {
+    *type = reader->aliased_types.at[alias];
+    return STATUS_OK;
+  }
   RETURN_IF(!str_is(name, "stablehlo.token") && !str_is(name, "mhlo.token"),
             LEX_FAIL(lex, start, NULL, "the type '!%.*s' is not supported", STR_ARG(str_sub(name, 0, 80))));
   *type = shape_token(reader->arena);

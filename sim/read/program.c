@@ -18,7 +18,7 @@ static bool is_mlir(Lexer ahead) {
   for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
     if (str_is(word, words[i])) return true;
   }
-  return lex_peek(&ahead) == '#' || lex_peek(&ahead) == '"';
+  return lex_peek(&ahead) != 0 && strchr("#!\"", lex_peek(&ahead)) != NULL;
 }
 
 /* Whether the text opens with the module's header, with a computation, or with a lone instruction. */

@@ -331,6 +331,7 @@ static Status export_one(Export *export, StrBuf *buf, bool *known) {
   while (lex_accept(&export->lex, ',')) {
     Str word = mlir_word(&export->lex), axes;
     TRY(lex_expect(&export->lex, '='));
+    mlir_word(&export->lex); /* `max` or `min`, which the parts are joined by */
     TRY(mlir_balanced(&export->lex, &axes));
     *known = *known && !str_is(word, "unreduced");
   }

@@ -31,6 +31,8 @@ Status sdy_set_sharding(Translator *tr, uint32_t instr, const MlirAttr *attr) {
   return STATUS_OK;
 }
 
+static const char MANUAL_BODY[] = "xla.sdy.manual_computation_body";
+
 /* Custom calls. */
 
 static uint32_t emit_custom(Translator *tr, const char *target, const Shape *shape, Ids operands,
@@ -106,7 +108,7 @@ Status translate_propagation_barrier(Translator *tr, Opcode op) {
   return OP_FAIL(tr, tr->op->at, NULL, "unknown direction '%.*s'", STR_ARG(str_sub(word, 0, 80)));
 }
 
-/* Manual computations. */
+/* Bodies. */
 
 /* The operands as each device holds them; none where there are none. */
 static Status enter_manual(Translator *tr, Str axes, const MlirAttr *shardings, Ids *locals) {
@@ -127,11 +129,11 @@ static Status enter_manual(Translator *tr, Str axes, const MlirAttr *shardings, 
 }
 
 /* The body as a computation of its own, called. */
-static Status call_body(Translator *tr, Ids locals, Ids *results) {
+static Status call_body(Translator *tr, Str name, Ids locals, Ids *results) {
   Around around;
   Ids roots;
   uint32_t comp;
-  TRY(open_comp(tr, STR("xla.sdy.manual_computation_body"), &around, &comp));
+  TRY(open_comp(tr, name, &around, &comp));
   add_params(tr, &around.op->regions[0]);
   TRY(translate_body(tr, &around.op->regions[0], &roots));
   uint32_t root = root_of(tr, roots);
@@ -139,9 +141,40 @@ static Status call_body(Translator *tr, Ids locals, Ids *results) {
   close_comp(tr, root, &around);
   uint32_t call = emit(tr, OP_CALL, shape, locals.at, locals.n);
   instr_set_comp(tr->module, made(tr, call), ATTR_to_apply, comp);
-  add_frontend(tr, made(tr, call), "inlineable", STR("false"));
+  if (str_is(name, MANUAL_BODY)) add_frontend(tr, made(tr, call), "inlineable", STR("false"));
+  RETURN_IF(
+      roots.n != tr->op->n_results,
+      OP_FAIL(tr, tr->op->at, NULL, "the body returns %u values for %u results", roots.n, tr->op->n_results));
   *results = (Ids){ARENA_ARRAY(tr->scratch, uint32_t, roots.n), roots.n};
   for (uint32_t k = 0; k < roots.n; k++) results->at[k] = roots.n == 1 ? call : emit_element(tr, call, k);
+  return STATUS_OK;
+}
+
+/* Custom calls that shard values as `attr`, [<@mesh, …>, …], says; where it is there. */
+static Status constrain_each(Translator *tr, const char *name, Ids values) {
+  const MlirAttr *attr = find_attr(tr, name);
+  if (attr == NULL || attr->kind != MLIR_ARRAY) return STATUS_OK;
+  RETURN_IF(attr->n != values.n,
+            OP_FAIL(tr, attr->at, NULL, "%u shardings for %u values", attr->n, values.n));
+  for (uint32_t k = 0; k < values.n; k++)
+    values.at[k] = sdy_result_sharding(tr, values.at[k], &attr->items[k]);
+  return STATUS_OK;
+}
+
+/* A function that stands where it is called. */
+Status translate_named_computation(Translator *tr, Opcode op) {
+  const MlirAttr *name;
+  Ids operands, results;
+  (void)op;
+  TRY(expect_regions(tr, 1));
+  TRY(need_attr(tr, "name", &name));
+  TRY(use_operands(tr, &operands));
+  RETURN_IF(tr->op->regions[0].n_args != operands.n,
+            OP_FAIL(tr, tr->op->at, NULL, "the body has not an argument for each operand"));
+  TRY(constrain_each(tr, "in_shardings", operands));
+  TRY(call_body(tr, hlo_name(tr->arena, name->text), operands, &results));
+  TRY(constrain_each(tr, "out_shardings", results));
+  for (uint32_t k = 0; k < results.n; k++) give_one(tr, k, results.at[k]);
   return STATUS_OK;
 }
 
@@ -156,10 +189,7 @@ Status translate_manual_computation(Translator *tr, Opcode op) {
   RETURN_IF(tr->op->regions[0].n_args != tr->op->operands.n,
             OP_FAIL(tr, tr->op->at, NULL, "the body has not an argument for each operand"));
   TRY(enter_manual(tr, manual_axes(tr, axes), in, &locals));
-  TRY(call_body(tr, locals, &results));
-  RETURN_IF(results.n != tr->op->n_results,
-            OP_FAIL(tr, tr->op->at, NULL, "the body returns %u values for %u results", results.n,
-                    tr->op->n_results));
+  TRY(call_body(tr, str_of(MANUAL_BODY), locals, &results));
   if (results.n == 0) return STATUS_OK;
   uint32_t instr = emit_custom(tr, "xla.sdy.LocalToGlobalShape", result_type(tr), results, true);
   add_frontend(tr, made(tr, instr), "xla.sdy.manual_axes", manual_axes(tr, axes));

@@ -202,6 +202,9 @@ static Status set_frontend(Translator *tr, uint32_t instr, const MlirAttr *attr)
   for (uint32_t i = 0; i < attr->n && attr->kind == MLIR_DICT; i++) {
     const MlirNamed *entry = &attr->entries[i];
     Str value = is_text(&entry->value) ? entry->value.text : entry->value.raw;
+    RETURN_IF(
+        !str_eq(hlo_name(tr->scratch, entry->name), entry->name),
+        OP_FAIL(tr, entry->value.at, NULL, "frontend attributes are named with letters, digits, _, . and -"));
     add_frontend(tr, made(tr, instr), str_terminated(tr->arena, entry->name), value);
   }
   return STATUS_OK;

@@ -165,9 +165,65 @@ static Status label_lists(Translator *tr, MlirAttr *lhs) {
   return STATUS_OK;
 }
 
+/* Letters and numbers by their places: batch, feature, spatial. */
+static Status raw_places(Translator *tr, MlirDict dict, const char *const names[3], int64_t *first,
+                         int64_t *second, Ints *spatial) {
+  TRY(dict_int(tr, dict, names[0], -1, first));
+  TRY(dict_int(tr, dict, names[1], -1, second));
+  TRY(dict_ints(tr, dict, names[2], spatial));
+  return STATUS_OK;
+}
+
+/* `bf01` of such places; each has to stand once. */
+static Status write_labels(Translator *tr, const char *at, const char letters[2], int64_t first,
+                           int64_t second, Ints spatial, StrBuf *text) {
+  uint32_t rank = spatial.n + 2;
+  char *row = arena_alloc(tr->scratch, rank + 1);
+  memset(row, 0, rank + 1);
+  for (uint32_t i = 0; i < rank; i++) {
+    int64_t place = i == 0 ? first : i == 1 ? second : spatial.at[i - 2];
+    RETURN_IF(place < 0 || place >= rank || row[place] != 0 || spatial.n > 10,
+              OP_FAIL(tr, at, NULL, "these are not the dimensions of a convolution"));
+    row[place] = i < 2 ? letters[i] : (char)('0' + i - 2);
+  }
+  buf_add(text, str_of(row));
+  return STATUS_OK;
+}
+
+/* #stablehlo.conv<raw input_batch_dimension = 0, …>, for orders that the short form has no word for. */
+static Status read_raw_labels(Translator *tr, const MlirAttr *attr, const Lexer *fields_at,
+                              ConvLabels *labels) {
+  static const char *const names[3][3] = {
+      {"input_batch_dimension", "input_feature_dimension", "input_spatial_dimensions"},
+      {"kernel_input_feature_dimension", "kernel_output_feature_dimension", "kernel_spatial_dimensions"},
+      {"output_batch_dimension", "output_feature_dimension", "output_spatial_dimensions"}};
+  MlirAttr fields = *attr;
+  MlirDict dict;
+  StrBuf text = {.arena = tr->arena};
+  fields.text = (Str){fields_at->at, (size_t)(fields_at->end - fields_at->at)};
+  TRY(mlir_struct(tr->mlir, &fields, &dict));
+  TRY(raw_places(tr, dict, names[0], &labels->lhs_batch, &labels->lhs_feature, &labels->lhs_spatial));
+  TRY(raw_places(tr, dict, names[1], &labels->rhs_input_feature, &labels->rhs_output_feature,
+                 &labels->rhs_spatial));
+  TRY(raw_places(tr, dict, names[2], &labels->out_batch, &labels->out_feature, &labels->out_spatial));
+  TRY(write_labels(tr, attr->at, "bf", labels->lhs_batch, labels->lhs_feature, labels->lhs_spatial, &text));
+  buf_char(&text, '_');
+  TRY(write_labels(tr, attr->at, "io", labels->rhs_input_feature, labels->rhs_output_feature,
+                   labels->rhs_spatial, &text));
+  buf_add(&text, STR("->"));
+  TRY(write_labels(tr, attr->at, "bf", labels->out_batch, labels->out_feature, labels->out_spatial, &text));
+  labels->text = buf_str(&text);
+  return STATUS_OK;
+}
+
 static Status read_all_labels(Translator *tr, ConvLabels *labels) {
   MlirAttr lhs;
   StrBuf text = {.arena = tr->arena};
+  const MlirAttr *attr = find_attr(tr, "dimension_numbers");
+  if (attr != NULL && attr->kind == MLIR_DIALECT) {
+    Lexer inside = mlir_part(&tr->mlir->lex, attr->text);
+    if (mlir_accept_word(&inside, "raw")) return read_raw_labels(tr, attr, &inside, labels);
+  }
   TRY(label_lists(tr, &lhs));
   const MlirAttr *rhs = lhs.next, *out = rhs->next;
   TRY(read_labels(tr, &lhs, 'b', 'f', &labels->lhs_batch, &labels->lhs_feature, &labels->lhs_spatial, &text));

@@ -26,7 +26,8 @@ static Status read_mlir(Arena *arena, const Source *source, const Literal **lite
   MlirReader reader = {.lex = lexer_of(source, &LIMITS, arena, diag),
                        .arena = arena,
                        .scratch = arena,
-                       .aliases = map_new(arena)};
+                       .aliases = map_new(arena),
+                       .type_aliases = map_new(arena)};
   MlirAttr attr;
   TRY(mlir_attr(&reader, &attr));
   *literal = attr.literal;
