@@ -67,16 +67,18 @@ static double mean_taps(const WindowDim *window, int64_t in, int64_t out) {
  * holes one tap meets an element, for each result another. */
 typedef struct {
   double all, last, stride, batch;
+  bool covers; /* in each dimension the window is longer than the output */
 } Taps;
 
 static Taps taps_of(const Instr *instr, const ConvLabels *labels, const Shape *lhs) {
   Window window = instr_window(instr);
-  Taps taps = {1, 1, 1, 1};
+  Taps taps = {1, 1, 1, 1, window.n > 0};
   for (uint32_t i = 0; i < window.n && i < labels->lhs_spatial.n && i < labels->out_spatial.n; i++) {
     int64_t out = instr->shape->dims[labels->out_spatial.at[i]];
     bool holes = window.at[i].lhs_dilate > 1;
     taps.last = mean_taps(&window.at[i], lhs->dims[labels->lhs_spatial.at[i]], out);
     taps.all *= taps.last;
+    taps.covers = taps.covers && !holes && window.at[i].size > 1 && window.at[i].size >= out;
     taps.stride = holes ? 1 : (double)window.at[i].stride;
     if (holes && taps.last == 1 && window.at[i].size == out) taps.batch *= (double)out;
   }
@@ -101,6 +103,12 @@ static Matmul matmul_of_convolution(const Instr *instr, const Shape *lhs, const 
                     .n = features / groups,
                     .k = (double)rhs->dims[labels->rhs_input_feature],
                     .rows = taps.stride};
+  if (taps.covers &&
+      groups == 1) { /* a few results, each a sum over all of the operand, as of a weight's gradient */
+    product.k *= product.parts;
+    product.parts = product.rows = product.share = 1;
+    return product;
+  }
   product.share = fmin(groups, fmax(1, floor(TILE / fmax(fmax(product.k, product.n), 1))));
   if (groups == 1 && taps.last > 1 && product.k * taps.last <= TILE) {
     product.k *= taps.last;

@@ -37,7 +37,7 @@ typedef struct {
   const Comp *body;
   Groups *groups;
   VmemRoom *room;
-  Slot *places;
+  Slot *slots;
   uint32_t *runs_at; /* by instruction: where its group runs */
   uint32_t *needed;  /* by instruction: the first place that looks for it in HBM, and is no kernel */
   Vec(Fetch) fetches;
@@ -73,9 +73,9 @@ static void note_needs(Copier *copier) {
 static void note_kernel(Copier *copier, uint32_t at, uint32_t leader) {
   Demand demand = group_demand(copier->pod, copier->module, copier->comp, copier->groups, leader);
   double hbm_Bps = copier->pod->hbm_bw_Bps * copier->pod->hbm_efficiency;
-  copier->places[at].hbm_bytes = (double)demand.hbm_bytes;
+  copier->slots[at].hbm_bytes = (double)demand.hbm_bytes;
   demand.hbm_bytes = demand.load_bytes = demand.store_bytes = 0;
-  copier->places[at].compute_bytes = (double)demand_ps(copier->pod, demand, NULL) * 1e-12 * hbm_Bps;
+  copier->slots[at].compute_bytes = (double)demand_ps(copier->pod, demand, NULL) * 1e-12 * hbm_Bps;
   Reads reads = group_reads(copier->arena, copier->pod, copier->module, copier->comp, copier->groups, leader);
   for (uint32_t i = 0; i < reads.n; i++) {
     Read read = reads.at[i];
@@ -112,7 +112,7 @@ static double spare_bytes(const Slot *place) {
 /* The last place from which a copy that must be there at `end` can start, no earlier than `least`; NO_ID. */
 static uint32_t latest_start(const Copier *copier, uint32_t least, uint32_t end, double bytes) {
   for (uint32_t at = end; at > least && end - at < FARTHEST_COPY;) {
-    bytes -= spare_bytes(&copier->places[--at]);
+    bytes -= spare_bytes(&copier->slots[--at]);
     if (bytes <= 0) return at;
   }
   return NO_ID;
@@ -121,7 +121,7 @@ static uint32_t latest_start(const Copier *copier, uint32_t least, uint32_t end,
 /* The first place after `start`, before `limit`, by whose end a copy is through; NO_ID. */
 static uint32_t earliest_end(const Copier *copier, uint32_t start, uint32_t limit, double bytes) {
   for (uint32_t at = start + 1; at < limit && at - start < FARTHEST_COPY; at++) {
-    bytes -= spare_bytes(&copier->places[at]);
+    bytes -= spare_bytes(&copier->slots[at]);
     if (bytes <= 0) return at;
   }
   return NO_ID;
@@ -130,15 +130,15 @@ static uint32_t earliest_end(const Copier *copier, uint32_t start, uint32_t limi
 /* Spreads a copy over what the places from `first` to `last` leave it. */
 static void take_spare(Copier *copier, uint32_t first, uint32_t last, double bytes) {
   for (uint32_t at = first; at <= last && bytes > 0; at++) {
-    double part = fmin(bytes, spare_bytes(&copier->places[at]));
-    copier->places[at].copy_bytes += part;
+    double part = fmin(bytes, spare_bytes(&copier->slots[at]));
+    copier->slots[at].copy_bytes += part;
     bytes -= part;
   }
 }
 
-/* How long a value is in VMEM, if it is. */
+/* A value that has been in VMEM: up to which place, and from where on it has room yet to take to stay. */
 typedef struct {
-  uint32_t until;
+  uint32_t until, next;
   bool there;
 } Stay;
 
@@ -146,32 +146,34 @@ typedef struct {
 static Stay send(Copier *copier, uint32_t value) {
   const Shape *shape = copier->body->instrs.at[value].shape;
   uint32_t born = copier->runs_at[value];
-  Stay not = {born, false};
+  Stay not = {.until = born};
   if (!is_kernel(copier, copier->groups->runs[born]) || !shape_is_array(shape)) return not ;
   double bytes = (double)shape_bytes(shape);
   uint32_t end = earliest_end(copier, born, copier->needed[value], bytes);
   if (end == NO_ID || !vmem_room_take(copier->room, born, end, tiled_bytes(shape))) return not ;
   take_spare(copier, born + 1, end, bytes);
-  copier->places[born].hbm_bytes = fmax(0, copier->places[born].hbm_bytes - bytes);
+  copier->slots[born].hbm_bytes = fmax(0, copier->slots[born].hbm_bytes - bytes);
   copier->groups->copies.sent[value] = true;
-  return (Stay){end, true};
+  return (Stay){end, end + 1, true};
 }
 
-/* Has a value in VMEM for a kernel: it is still there, or stays on, or is brought. */
+/* Has a value in VMEM for a kernel: it is still there, or stays on, or is brought; else the kernel reads it
+ * from HBM, and leaves it in VMEM. */
 static Stay fetch(Copier *copier, const Fetch *fetch, Stay stay) {
   uint32_t end = fetch->place;
   double bytes = (double)fetch->bytes;
-  bool there =
-      stay.there && (end <= stay.until || vmem_room_take(copier->room, stay.until + 1, end, fetch->bytes));
+  bool whole = fetch->bytes == shape_bytes(copier->body->instrs.at[fetch->value].shape);
+  bool there = stay.there && (end < stay.next || vmem_room_take(copier->room, stay.next, end, fetch->bytes));
   if (!there) {
     uint32_t start = latest_start(copier, stay.until + 1, end, bytes);
     if (start == NO_ID || !vmem_room_take(copier->room, start, end, fetch->bytes))
-      return (Stay){stay.until, false};
+      return (Stay){end, end, whole};
     take_spare(copier, start, end - 1, bytes);
   }
-  copier->places[end].hbm_bytes = fmax(0, copier->places[end].hbm_bytes - bytes);
+  copier->slots[end].hbm_bytes = fmax(0, copier->slots[end].hbm_bytes - bytes);
   VEC_PUSH(copier->arena, &copier->groups->copies.fetched, (Use){fetch->group, fetch->value});
-  return (Stay){end > stay.until ? end : stay.until, true};
+  uint32_t until = end > stay.until ? end : stay.until;
+  return (Stay){until, until + 1, true};
 }
 
 /* All values in HBM, with their reads, both in order. */
@@ -209,7 +211,7 @@ void copies_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
                    .body = body,
                    .groups = groups,
                    .room = room,
-                   .places = ARENA_ARRAY(scratch, Slot, n),
+                   .slots = ARENA_ARRAY(scratch, Slot, n),
                    .runs_at = ARENA_ARRAY(scratch, uint32_t, n),
                    .needed = ARENA_ARRAY(scratch, uint32_t, n)};
   note_needs(&copier);
@@ -224,8 +226,7 @@ void copies_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   groups->copies.fetched.cap = groups->copies.fetched.n;
   if (groups->copies.fetched.n > 0) qsort(uses, groups->copies.fetched.n, sizeof *uses, by_use);
   for (uint32_t i = 0; i < n; i++) {
-    if (groups->runs[i] != NO_ID)
-      groups->copies.bytes[groups->runs[i]] = (int64_t)copier.places[i].copy_bytes;
+    if (groups->runs[i] != NO_ID) groups->copies.bytes[groups->runs[i]] = (int64_t)copier.slots[i].copy_bytes;
   }
   arena_free(scratch);
 }

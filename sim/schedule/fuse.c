@@ -5,14 +5,14 @@
  * a group can always run where its last member stands: nobody else waits for the others.
  *
  *   elementwise and moving ops   join any group; what a product leads to alone, one without another product
- *   reductions                   join one without a product, where what they reduce stays in VMEM meanwhile
- *   products                     join the elementwise ops that follow them; one a group
+ *   reductions                   join ops on their results; in a softmax also ops on what they reduced
+ *   products                     join the elementwise ops and reductions that follow; one a group
  *   all else                     stays alone
  *
- * What several groups use joins the one of a reduction, which then has two
- * results, if nothing that the reduction needs can depend on it: all else there stands before it. A
- * broadcast, an iota or a conversion to a wider type that several groups use is made anew in each, and costs
- * nothing. */
+ * What several groups use is made anew in each where it follows, element by element, from one value no larger
+ * than it is: it then is never stored. Else it joins the groups of its reductions, or a loop over as many
+ * elements, which then has several results, if nothing that the group needs can depend on it: all else there
+ * stands before it. */
 #include "sim/schedule/fuse.h"
 #include "models/cost.h"
 
@@ -34,6 +34,15 @@ static bool widens(const Module *module, uint32_t comp, const Instr *convert) {
   return dtype_bits(from->dtype) < dtype_bits(convert->shape->dtype);
 }
 
+/* A scatter of single elements into a constant: as a comparison with the index, it is made element by
+ * element. */
+static bool is_one_hot(const Module *module, uint32_t comp, const Instr *scatter) {
+  const Instr *into = comp_instr(module, comp, scatter->operands.at[0]);
+  bool constant =
+      into->op == OP_BROADCAST && comp_instr(module, comp, into->operands.at[0])->op == OP_CONSTANT;
+  return constant && scatter->operands.n == 3 && instr_ints(scatter, ATTR_update_window_dims).n == 0;
+}
+
 static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   switch (instr->op) {
   case OP_BITCAST: return ROLE_SHAPE;
@@ -43,6 +52,7 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   case OP_CONVERT: return widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
   case OP_DYNAMIC_UPDATE_SLICE: return ROLE_UPDATE;
   case OP_REDUCE: return ROLE_REDUCE;
+  case OP_SCATTER: return is_one_hot(module, comp, instr) ? ROLE_REPEAT : ROLE_ALONE;
   case OP_DOT:
   case OP_CONVOLUTION: return ROLE_PRODUCT;
   case OP_COPY_START:
@@ -69,8 +79,12 @@ typedef struct {
   Groups groups;
   bool *has_product, *has_reduce; /* by group */
   uint32_t *result;               /* by group: what it makes beside a reduction of it; else its last */
+  int64_t *most_elements;         /* by group: of what it goes through */
+  bool *goes_back;                /* by group: over what a reduction within it took in */
+  int64_t *longest_row;           /* by group: of what is reduced along its last dimension */
   uint32_t *origin;             /* by instruction: the one large value that it follows from, itself, or NO_ID:
                                    it follows from small ones */
+  bool *leans, *reduced;        /* by instruction: see find_leaning(), find_reduced() */
   uint32_t *first_user, *users; /* users[first_user[i] .. first_user[i + 1]) of instruction i */
 } Fuser;
 
@@ -115,10 +129,10 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   uint32_t origin = NO_ID, sum = 1;
   for (uint32_t k = 0; k < instr->operands.n; k++) {
     uint32_t operand = instr->operands.at[k], from = large_origin(fuser, operand, bytes);
+    sum += steps[operand];
     if (from == NO_ID) continue;
     if (origin != NO_ID && origin != from) return;
     origin = from;
-    sum += steps[operand];
   }
   bool large = origin != NO_ID && shape_bytes(fuser->body->instrs.at[origin].shape) > bytes;
   if (large || sum > MOST_STEPS) return;
@@ -126,11 +140,58 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   steps[at] = sum;
 }
 
+/* ---- reductions whose results go back to what they reduce ---- */
+
+static bool is_maximum(const Module *module, const Instr *reduce) {
+  uint32_t combiner = instr_comp(reduce, ATTR_to_apply);
+  if (combiner == NO_ID) return false;
+  Opcode root = comp_instr(module, combiner, module_comp(module, combiner)->root)->op;
+  return root == OP_MAXIMUM || root == OP_MINIMUM;
+}
+
+/* Whether a kernel can go on with the rows that a reduction reduces, as the TPU compiler has it: of a
+ * maximum, as in a softmax, where rows are short. Others are kernels of their own. */
+static bool goes_on(const Fuser *fuser, const Instr *reduce) {
+  enum { LONGEST_ROW = 1024 };
+  const Shape *in = fuser->body->instrs.at[reduce->operands.at[0]].shape;
+  int64_t kept = shape_is_array(reduce->shape) ? shape_elements(reduce->shape) : 0;
+  return kept > 0 && is_maximum(fuser->module, reduce) && shape_elements(in) / kept <= LONGEST_ROW;
+}
+
+/* Whether a value follows, element by element, from the result of such a reduction, and of no other. */
+static bool find_leaning(const Fuser *fuser, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  if (role == ROLE_REDUCE) return goes_on(fuser, instr);
+  bool leans = false;
+  for (uint32_t k = 0; k < instr->operands.n && role != ROLE_ALONE && role != ROLE_PRODUCT; k++) {
+    uint32_t operand = instr->operands.at[k];
+    if (fuser->leans[operand]) leans = true;
+    if (fuser->reduced[operand] && !fuser->leans[operand]) return false;
+  }
+  return leans;
+}
+
+/* Whether it is the result of a reduction, or made of such alone. */
+static bool find_reduced(const Fuser *fuser, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  if (role == ROLE_REDUCE) return true;
+  bool passes = role == ROLE_SHAPE || role == ROLE_REPEAT;
+  return passes && instr->operands.n == 1 && fuser->reduced[instr->operands.at[0]];
+}
+
 static void find_origins(Arena *arena, Fuser *fuser) {
   uint32_t n = fuser->body->instrs.n;
   fuser->origin = ARENA_ARRAY(arena, uint32_t, n);
   uint32_t *steps = ARENA_ARRAY(arena, uint32_t, n);
-  for (uint32_t i = 0; i < n; i++) find_origin(fuser, i, steps);
+  fuser->leans = ARENA_ARRAY(arena, bool, n);
+  fuser->reduced = ARENA_ARRAY(arena, bool, n);
+  for (uint32_t i = 0; i < n; i++) {
+    find_origin(fuser, i, steps);
+    fuser->reduced[i] = find_reduced(fuser, i);
+    fuser->leans[i] = find_leaning(fuser, i);
+  }
 }
 
 /* ---- groups ---- */
@@ -153,14 +214,19 @@ static uint32_t group_of_users(const Fuser *fuser, uint32_t at) {
   return group;
 }
 
-/* What eight rows, one a sublane, of the reduced dimensions take, so that they can be read twice from VMEM.
- */
-static bool reduced_part_stays(const Fuser *fuser, const Instr *reduce) {
-  enum { SUBLANES = 8, SHARE = 4 };
-  const Shape *in = fuser->body->instrs.at[reduce->operands.at[0]].shape;
-  int64_t kept = shape_is_array(reduce->shape) ? shape_elements(reduce->shape) : 0;
-  if (kept == 0) return false;
-  return (double)shape_bytes(in) / (double)kept * SUBLANES <= (double)fuser->pod->vmem_bytes / SHARE;
+/* Whether a group goes back to as many elements as a reduction takes in. */
+static bool would_go_back(const Fuser *fuser, const Instr *reduce, uint32_t group) {
+  const Shape *result = fuser->body->instrs.at[fuser->result[group]].shape;
+  return fuser->has_reduce[group] || !shape_is_array(reduce->shape) || !shape_is_array(result) ||
+         shape_elements(result) > shape_elements(reduce->shape);
+}
+
+/* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
+ * together: rows must not be too long for that. */
+static bool product_can_join(const Fuser *fuser, uint32_t group) {
+  enum { LONGEST_ROW_OF_RESULTS = 4096 };
+  return !fuser->has_product[group] && !fuser->goes_back[group] &&
+         fuser->longest_row[group] <= LONGEST_ROW_OF_RESULTS;
 }
 
 /* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.
@@ -185,10 +251,10 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   case ROLE_SHAPE:
   case ROLE_REPEAT: return true;
   case ROLE_LOOP: return !fuser->has_product[group] || !ends_product(fuser, instr);
-  case ROLE_REDUCE: return !fuser->has_product[group] && reduced_part_stays(fuser, instr);
+  case ROLE_REDUCE:
+    return !fuser->has_product[group] && (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
-    return !fuser->has_product[group] && !fuser->has_reduce[group] &&
-           shape_elements(instr->shape) == shape_elements(body->instrs.at[fuser->result[group]].shape);
+    return product_can_join(fuser, group) && shape_elements(instr->shape) == fuser->most_elements[group];
   default: return false;
   }
 }
@@ -221,9 +287,10 @@ static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
   const Instr *instr = &fuser->body->instrs.at[at], *last = &fuser->body->instrs.at[group];
   Role role = role_of(fuser->module, fuser->comp, instr);
   if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return false;
-  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP &&
-              shape_elements(instr->shape) == shape_elements(last->shape);
+  if (shape_elements(instr->shape) != fuser->most_elements[group]) return false;
+  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP;
   bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
+  if (role == ROLE_PRODUCT && !product_can_join(fuser, group)) return false;
   return (loop || reduce) && !fuser->has_product[group] && group - at < FARTHEST_REDUCTION &&
          needs_only_what_stands_before(fuser, group, at);
 }
@@ -297,10 +364,27 @@ static Groups new_groups(Arena *arena, uint32_t n) {
   return groups;
 }
 
+/* The length of the last dimension, where it is reduced; else 0. */
+static int64_t reduced_row(const Shape *in, const Instr *reduce) {
+  Ints dims = instr_ints(reduce, ATTR_dimensions);
+  for (uint32_t i = 0; i < dims.n; i++) {
+    if (dims.at[i] == (int64_t)in->rank - 1) return in->dims[in->rank - 1];
+  }
+  return 0;
+}
+
 static void note_role(Fuser *fuser, uint32_t at) {
   uint32_t group = fuser->groups.last[at];
-  Role role = role_of(fuser->module, fuser->comp, &fuser->body->instrs.at[at]);
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  const Shape *shape =
+      role == ROLE_REDUCE ? fuser->body->instrs.at[instr->operands.at[0]].shape : instr->shape;
+  int64_t elements = shape_is_array(shape) ? shape_elements(shape) : 0;
+  if (elements > fuser->most_elements[group]) fuser->most_elements[group] = elements;
   if (role == ROLE_PRODUCT) fuser->has_product[group] = true;
+  if (role == ROLE_REDUCE && reduced_row(shape, instr) > fuser->longest_row[group])
+    fuser->longest_row[group] = reduced_row(shape, instr);
+  if (role == ROLE_REDUCE && group != at) fuser->goes_back[group] |= would_go_back(fuser, instr, group);
   if (role == ROLE_REDUCE) fuser->has_reduce[group] = true;
 }
 
@@ -325,24 +409,47 @@ static void take_along(Fuser *fuser, uint32_t at, uint32_t host) {
   }
 }
 
-static void hand_out(Fuser *fuser, uint32_t at, uint32_t host) {
-  take_along(fuser, at, host);
-  fuser->groups.last[at] = host;
-  fuser->result[host] = at;
-  fuser->has_reduce[host] = false; /* it comes after, and asks nothing of the others */
+/* Makes one group of two, both of which use instruction `at`; its name. */
+static uint32_t merge(Fuser *fuser, uint32_t at, uint32_t group, uint32_t other) {
+  uint32_t last = group > other ? group : other;
+  for (uint32_t i = at + 1; i <= last; i++) {
+    if (fuser->groups.last[i] == group || fuser->groups.last[i] == other) fuser->groups.last[i] = last;
+  }
+  uint32_t first = group > other ? other : group;
+  fuser->goes_back[last] |= fuser->goes_back[first];
+  if (fuser->longest_row[first] > fuser->longest_row[last])
+    fuser->longest_row[last] = fuser->longest_row[first];
+  if (fuser->most_elements[first] > fuser->most_elements[last])
+    fuser->most_elements[last] = fuser->most_elements[first];
+  return last;
 }
 
-/* Into the group of all users; into that of a reduction; made anew in each; into that of a loop; or alone. */
+/* Into group `host`, and with it other reductions of the same. */
+static void hand_out(Fuser *fuser, uint32_t at, uint32_t host) {
+  for (uint32_t other = host; other != NO_ID; other = group_of_several(fuser, at, at, true)) {
+    take_along(fuser, at, other);
+    host = merge(fuser, at, host, other);
+    fuser->has_reduce[other] = fuser->has_reduce[host] =
+        false; /* they come after, and ask nothing of others */
+  }
+  fuser->groups.last[at] = host;
+  fuser->result[host] = at;
+}
+
+/* Into the group of all users; where several use it, made anew in each, or handed out by that of a reduction
+ * or a loop; or alone. What leans on a reduction is there with it, not elsewhere. */
 static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
   if (host != NO_ID && can_join(fuser, at, host)) {
     fuser->groups.last[at] = host;
-  } else if ((host = group_of_several(fuser, at, at, true)) != NO_ID) {
-    hand_out(fuser, at, host);
-  } else if (can_repeat(fuser, at)) {
-    fuser->groups.repeated[at] = true;
-  } else if ((host = group_of_several(fuser, at, at, false)) != NO_ID) {
-    hand_out(fuser, at, host);
+  } else {
+    bool anew = can_repeat(fuser, at);
+    host = group_of_several(fuser, at, at, true);
+    if (host == NO_ID && !anew) host = group_of_several(fuser, at, at, false);
+    if (host != NO_ID && (!anew || fuser->leans[at]))
+      hand_out(fuser, at, host);
+    else
+      fuser->groups.repeated[at] = anew;
   }
   note_role(fuser, at);
 }
@@ -355,6 +462,9 @@ Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t
   fuser.has_product = ARENA_ARRAY(scratch, bool, n);
   fuser.has_reduce = ARENA_ARRAY(scratch, bool, n);
   fuser.result = ARENA_ARRAY(scratch, uint32_t, n);
+  fuser.longest_row = ARENA_ARRAY(scratch, int64_t, n);
+  fuser.goes_back = ARENA_ARRAY(scratch, bool, n);
+  fuser.most_elements = ARENA_ARRAY(scratch, int64_t, n);
   for (uint32_t i = 0; i < n; i++) fuser.result[i] = i;
   find_users(scratch, &fuser);
   find_origins(scratch, &fuser);

@@ -199,6 +199,14 @@ Test(demand, convolution_is_a_product_for_each_tap) {
 }
 
 /* As the TPU compiler writes a batched product: of each window one tap meets no hole. */
+Test(demand, a_weights_gradient_contracts_all_taps) {
+  const WindowDim wide = {.size = 56, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+  const WindowDim both[] = {wide, wide};
+  const int64_t images[] = {64, 58, 58, 32}, gradient[] = {56, 56, 32, 128}, out[] = {64, 3, 3, 128};
+  Matmul product = convolve(images, gradient, out, both);
+  cr_assert(product.m == 64 * 9 && product.n == 128 && product.k == 56 * 56 * 32 && product.parts == 1);
+}
+
 Test(demand, holes_and_padding_are_no_work) {
   const WindowDim holes = {.size = 16, .stride = 15, .lhs_dilate = 16, .rhs_dilate = 1};
   const WindowDim padded = {

@@ -163,8 +163,7 @@ Test(schedule, what_follows_from_one_value_and_constants_is_made_anew_too) {
       "  b = f32[8192,8192] multiply(a, kk)\n  c = f32[8192,8192] sine(b)\n  d = f32[8192,8192] cosine(b)\n"
       "  ROOT t = (f32[8192,8192], f32[8192,8192]) tuple(c, d)\n}\n");
   expect_steps(2);
-  for (uint32_t s = 0; s < 2; s++)
-    cr_assert_eq(step(s)->demand.hbm_bytes, (512 << 20) + 4, "the constant too");
+  for (uint32_t s = 0; s < 2; s++) cr_assert_float_eq((double)step(s)->demand.hbm_bytes, 512 << 20, 4);
 }
 
 Test(schedule, a_loop_hands_out_what_others_use_too) {
@@ -216,11 +215,11 @@ Test(schedule, a_reduction_joins_what_makes_its_operand) {
 
 Test(schedule, a_broadcast_for_several_kernels_costs_nothing) {
   run("HloModule m\nENTRY e {\n"
-      "  x = f32[1024,1024] parameter(0)\n  k = f32[1024] parameter(1)\n"
-      "  kk = f32[1024,1024] broadcast(k), dimensions={1}\n  b = f32[1024,1024] add(x, kk)\n"
-      "  c = f32[1024,1024] multiply(x, kk)\n  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(b, c)\n}\n");
+      "  x = f32[8192,8192] parameter(0)\n  k = f32[8192] parameter(1)\n"
+      "  kk = f32[8192,8192] broadcast(k), dimensions={1}\n  b = f32[8192,8192] add(x, kk)\n"
+      "  c = f32[8192,8192] multiply(x, kk)\n  ROOT t = (f32[8192,8192], f32[8192,8192]) tuple(b, c)\n}\n");
   expect_steps(2);
-  for (uint32_t s = 0; s < 2; s++) cr_assert_eq(step(s)->demand.hbm_bytes, (8 << 20) + 4096);
+  for (uint32_t s = 0; s < 2; s++) cr_assert_float_eq((double)step(s)->demand.hbm_bytes, 512 << 20, 8192 * 4);
   cr_assert_eq(schedule->hbm_temp_bytes, 0);
 }
 
@@ -256,15 +255,59 @@ Test(schedule, two_dots_are_two_steps) {
   "  ss = f32[" rows "," columns "] broadcast(s), dimensions={0}\n"                                          \
   "  ROOT r = f32[" rows "," columns "] divide(e, ss)\n}\n"
 
-Test(schedule, a_softmax_whose_rows_stay_in_vmem_reads_once) {
-  run(SOFTMAX("4096", "4096"));
-  expect_steps(1);
-  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 2.0 * 4096 * 4096 * 4, 16);
+/* The exponentials and their sums come out of the kernel of the maximum, whose rows it goes on with. */
+Test(schedule, a_softmax_goes_on_with_short_rows) {
+  run(SOFTMAX("65536", "1024"));
+  expect_steps(2);
+  for (uint32_t s = 0; s < 2; s++) cr_assert_float_eq((double)step(s)->demand.hbm_bytes, 512 << 20, 300000);
 }
 
-Test(schedule, a_softmax_of_long_rows_reads_again) {
-  run(SOFTMAX("4", "4194304"));
-  cr_assert_not_null(step(1));
+/* Three kernels go through the rows; the last writes too. */
+Test(schedule, a_softmax_of_long_rows_reads_them_again) {
+  run(SOFTMAX("16384", "4096"));
+  expect_steps(3);
+  for (uint32_t s = 0; s < 3; s++)
+    cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
+}
+
+/* A value that a kernel has read stays for the next ones where there is room. */
+Test(schedule, what_was_read_stays_in_vmem) {
+  run(SOFTMAX("4096", "4096"));
+  expect_steps(3);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 64 << 20, 16);
+  cr_assert_eq(step(1)->demand.hbm_bytes, 4);
+}
+
+Test(schedule, reductions_of_one_value_are_one_kernel) {
+  run("HloModule m\n" SUM "ENTRY e {\n"
+      "  x = f32[8192,8192] parameter(0)\n  y = f32[8192,8192] parameter(1)\n  z = f32[] constant(0)\n"
+      "  a = f32[8192,8192] add(x, y)\n  b = f32[8192,8192] multiply(a, y)\n"
+      "  s = f32[8192] reduce(a, z), dimensions={0}, to_apply=sum\n"
+      "  t = f32[8192] reduce(b, z), dimensions={0}, to_apply=sum\n"
+      "  ROOT r = (f32[8192,8192], f32[8192], f32[8192]) tuple(a, s, t)\n}\n");
+  expect_steps(1);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 768 << 20, 70000);
+}
+
+Test(schedule, a_product_takes_reductions_of_its_results) {
+  run("HloModule m\n" SUM "ENTRY e {\n"
+      "  x = bf16[4096,4096] parameter(0)\n  z = f32[] constant(0)\n"
+      "  d = f32[4096,4096] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT s = f32[4096] reduce(d, z), dimensions={0}, to_apply=sum\n}\n");
+  expect_steps(1);
+}
+
+/* Of a loss: the derivative of what was looked up is made element by element. */
+Test(schedule, a_scatter_of_single_elements_into_a_constant_is_elementwise) {
+  run("HloModule m\n" SUM "ENTRY e {\n"
+      "  i = s32[8192,1] parameter(0)\n  u = f32[8192] parameter(1)\n  x = f32[8192,8192] parameter(2)\n"
+      "  z = f32[] constant(0)\n  zz = f32[8192,8192] broadcast(z), dimensions={}\n"
+      "  n = s32[8192,1] iota(), iota_dimension=0\n  c = s32[8192,2] concatenate(n, i), dimensions={1}\n"
+      "  h = f32[8192,8192] scatter(zz, c, u), update_window_dims={}, inserted_window_dims={0,1}, "
+      "scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=sum\n"
+      "  ROOT y = f32[8192,8192] add(h, x)\n}\n");
+  expect_steps(1);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 512 << 20, 140000);
 }
 
 Test(schedule, collectives_and_control_flow_are_steps_of_their_own) {
