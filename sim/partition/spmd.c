@@ -1,7 +1,6 @@
 /* Builders of instructions for the per-device program: see spmd.h. */
 #include "sim/partition/spmd.h"
 
-#include "sim/ir/clean.h"
 #include "sim/partition/clean_collectives.h"
 
 void spmd_open(Spmd *spmd, Str name, const Mesh *mesh, Diag *diag) {
@@ -40,10 +39,7 @@ static void settle_collectives(Spmd *spmd) {
 
 void spmd_close(Spmd *spmd, bool keep) {
   if (keep) {
-    simplify_collectives(spmd->out);
-    module_remove_dead(spmd->module);
-    module_merge_equal(spmd->module);
-    combine_collectives(spmd->out);
+    clean_collectives(spmd->out);
     settle_collectives(spmd);
   } else {
     module_free(spmd->module);

@@ -206,3 +206,150 @@ Test(clean_collectives, what_changes_nothing_goes) {
     cr_assert(str_is(name, wanted[k]), "%.*s", STR_ARG(name));
   }
 }
+
+/* --- fewer sums --- */
+
+#define ALL "replica_groups={{0,1,2,3}}, use_global_device_ids=true, to_apply=sum"
+
+/* Runs all clean-ups, and checks that the program is still whole. */
+static void clean(const char *text, uint32_t n_reasons) {
+  read_text(text, n_reasons);
+  clean_collectives(&partitioned);
+  cr_assert_eq(module_verify(module, diag), STATUS_OK, "%s", diag_error_text(diag).at);
+}
+
+/* The groups of the one collective of its kind in the entry, as text: `0,1;2,3`. */
+static const char *groups_of_only(Opcode op) {
+  const Comp *comp = module_entry(module);
+  StrBuf text = {.arena = arena};
+  cr_assert_eq(count(op), 1);
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    if (comp->instrs.at[i].op != op) continue;
+    GroupList groups = instr_groups(arena, &comp->instrs.at[i], 4);
+    for (uint32_t k = 0; k < groups.start[groups.n]; k++) {
+      bool first = false;
+      for (uint32_t g = 1; g < groups.n; g++) first = first || groups.start[g] == k;
+      buf_add(&text, str_printf(arena, "%s%u", k == 0 ? "" : first ? ";" : ",", groups.ids[k]));
+    }
+  }
+  return str_terminated(arena, buf_str(&text));
+}
+
+Test(clean_collectives, sums_of_sums_are_one_over_both_groups) {
+  clean("HloModule m, num_partitions=4\n" SUM "ENTRY main { x = f32[8] parameter(0)\n"
+        "  p = f32[8] all-reduce(x), channel_id=1, " GROUPS "\n"
+        "  ROOT q = f32[8] all-reduce(p), channel_id=2, replica_groups={{0,2},{1,3}}, "
+        "use_global_device_ids=true, to_apply=sum }\n",
+        2);
+  cr_expect_str_eq(groups_of_only(OP_ALL_REDUCE), "0,1,2,3");
+}
+
+Test(clean_collectives, what_would_count_twice_stays_apart) {
+  clean("HloModule m, num_partitions=4\n" SUM "ENTRY main { x = f32[8] parameter(0)\n"
+        "  p = f32[8] all-reduce(x), channel_id=1, " GROUPS "\n"
+        "  ROOT q = f32[8] all-reduce(p), channel_id=2, " ALL " }\n",
+        2);
+  cr_expect_eq(count(OP_ALL_REDUCE), 2);
+}
+
+Test(clean_collectives, the_difference_of_sums_is_the_sum_of_the_difference) {
+  clean("HloModule m, num_partitions=4\n" SUM "ENTRY main { x = f32[8] parameter(0) y = f32[8] parameter(1)\n"
+        "  p = f32[8] all-reduce(x), channel_id=1, " GROUPS "\n"
+        "  q = f32[8] all-reduce(y), channel_id=2, " GROUPS "\n"
+        "  ROOT d = f32[8] subtract(p, q), sharding={replicated} }\n",
+        2);
+  const Comp *comp = module_entry(module);
+  const Instr *root = &comp->instrs.at[comp->root];
+  cr_assert_eq(root->op, OP_ALL_REDUCE);
+  cr_expect_not_null(instr_attr(root, ATTR_sharding));
+  const Instr *difference = &comp->instrs.at[root->operands.at[0]];
+  cr_assert_eq(difference->op, OP_SUBTRACT);
+  cr_expect(str_is(comp->instrs.at[difference->operands.at[0]].name, "x"));
+  cr_expect_eq(count(OP_ALL_REDUCE), 1);
+}
+
+Test(clean_collectives, the_sum_of_equals_is_a_product) {
+  clean("HloModule m, num_partitions=4\n" SUM "ENTRY main { c = f32[] constant(3) x = f32[] parameter(0)\n"
+        "  p = f32[] all-reduce(c), channel_id=1, " GROUPS "\n"
+        "  ROOT y = f32[] add(p, x) }\n",
+        1);
+  cr_expect_eq(count(OP_ALL_REDUCE), 0);
+  cr_expect_eq(count(OP_MULTIPLY), 1);
+}
+
+#define PART                                                                                                 \
+  "  id = u32[] partition-id() i = s32[] convert(id) two = s32[] constant(2)\n"                              \
+  "  p = f32[8] all-reduce(x), channel_id=1, " ALL "\n"
+
+Test(clean_collectives, a_part_of_a_sum_is_scattered) {
+  clean("HloModule m, num_partitions=4\n" SUM
+        "ENTRY main { x = f32[8] parameter(0) last = s32[] constant(3)\n" PART
+        "  j = s32[] subtract(last, i) at = s32[] multiply(j, two)\n"
+        "  ROOT d = f32[2] dynamic-slice(p, at), dynamic_slice_sizes={2} }\n",
+        1);
+  cr_expect_str_eq(groups_of_only(OP_REDUCE_SCATTER), "3,2,1,0");
+  cr_expect_eq(count(OP_ALL_REDUCE), 0);
+}
+
+Test(clean_collectives, parts_that_several_take_are_summed_after_they_are_scattered) {
+  clean("HloModule m, num_partitions=4\n" SUM
+        "ENTRY main { x = f32[8] parameter(0) four = s32[] constant(4)\n" PART
+        "  j = s32[] divide(i, two) at = s32[] multiply(j, four)\n"
+        "  ROOT d = f32[4] dynamic-slice(p, at), dynamic_slice_sizes={4} }\n",
+        1);
+  cr_expect_str_eq(groups_of_only(OP_REDUCE_SCATTER), "0,2;1,3");
+  cr_expect_str_eq(groups_of_only(OP_ALL_REDUCE), "0,1;2,3");
+  cr_expect_eq(partitioned.reasons.n, 2);
+}
+
+Test(clean_collectives, parts_that_overlap_are_not_scattered) {
+  clean("HloModule m, num_partitions=4\n" SUM "ENTRY main { x = f32[8] parameter(0)\n" PART
+        "  ROOT d = f32[2] dynamic-slice(p, i), dynamic_slice_sizes={2} }\n",
+        1);
+  cr_expect_eq(count(OP_REDUCE_SCATTER), 0);
+}
+
+/* A loop that adds up `term`, of x; `more` is an element besides. */
+static const char *adding_loop(const char *before, const char *term, const char *more) {
+  return str_terminated(
+      arena,
+      str_printf(
+          arena,
+          "HloModule m, num_partitions=4\n" SUM "body { t = (s32[], f32[8], f32[8], f32[8]) parameter(0)\n"
+          "  n = s32[] get-tuple-element(t), index=0 one = s32[] constant(1) m = s32[] add(n, one)\n"
+          "  g = f32[8] get-tuple-element(t), index=1 x = f32[8] get-tuple-element(t), index=2\n"
+          "  o = f32[8] get-tuple-element(t), index=3\n"
+          "  p = f32[8] all-reduce(x), channel_id=1, " ALL "\n  h = f32[8] add(g, %s)\n"
+          "  ROOT r = (s32[], f32[8], f32[8], f32[8]) tuple(m, h, x, %s) }\n"
+          "cond { t = (s32[], f32[8], f32[8], f32[8]) parameter(0) n = s32[] get-tuple-element(t), index=0\n"
+          "  five = s32[] constant(5) ROOT c = pred[] compare(n, five), direction=LT }\n"
+          "ENTRY main { x = f32[8] parameter(0) zero = s32[] constant(0) y = f32[8] parameter(1)\n"
+          "  none = f32[] constant(0) nothing = f32[8] broadcast(none), dimensions={}\n"
+          "  t = (s32[], f32[8], f32[8], f32[8]) tuple(zero, %s, x, y)\n"
+          "  w = (s32[], f32[8], f32[8], f32[8]) while(t), condition=cond, body=body\n"
+          "  e = f32[8] get-tuple-element(w), index=1 f = f32[8] get-tuple-element(w), index=3\n"
+          "  ROOT z = f32[8] add(e, f) }\n",
+          term, more, before));
+}
+
+Test(clean_collectives, what_a_loop_adds_up_is_summed_behind_it) {
+  clean(adding_loop("nothing", "p", "o"), 1);
+  cr_expect_str_eq(groups_of_only(OP_ALL_REDUCE), "0,1,2,3");
+  cr_expect_eq(count(OP_ADD), 1);
+}
+
+Test(clean_collectives, what_was_there_before_the_loop_is_added_behind_it) {
+  clean(adding_loop("y", "p", "o"), 1);
+  cr_expect_str_eq(groups_of_only(OP_ALL_REDUCE), "0,1,2,3");
+  cr_expect_eq(count(OP_ADD), 2);
+}
+
+Test(clean_collectives, a_sum_that_the_loop_looks_at_stays_in_it) {
+  clean(adding_loop("nothing", "p", "g"), 1);
+  cr_expect_eq(count(OP_ALL_REDUCE), 0);
+}
+
+Test(clean_collectives, a_sum_that_is_needed_twice_stays_in_the_loop) {
+  clean(adding_loop("nothing", "p", "p"), 1);
+  cr_expect_eq(count(OP_ALL_REDUCE), 0);
+}
