@@ -108,7 +108,10 @@ static const Instr *first_without_numbers(const Module *module) {
 static Str what_is_missing(Arena *arena, const Instr *instr) {
   if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
   if (is_opaque_kernel(instr)) return STR("a Pallas kernel, which it does not see into");
-  return str_printf(arena, "custom call to '%.*s'", STR_ARG(instr_custom_call_target(instr)));
+  Str target = instr_custom_call_target(instr);
+  if (memmem(target.at, target.n, "python", 6) != NULL)
+    return STR("a callback into Python on the host, which it does not call");
+  return str_printf(arena, "custom call to '%.*s'", STR_ARG(target));
 }
 
 Status decide_numbers(Pipeline *pipeline, Diag *diag) {

@@ -70,6 +70,29 @@ Status eval_joined(const EvalContext *context, const Instr *instr, Tensor *const
   return eval_concatenate(context, &concatenate, operands, result);
 }
 
+/* The operand in the corner of a larger array of zeros: what the tiles of its layout have room for. */
+Status eval_zero_crop(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                      Tensor **result) {
+  const Tensor *from = operands[0];
+  bool fits = instr->operands.n == 1 && shape_is_array(instr->shape) && from->rank == instr->shape->rank &&
+              from->dtype == instr->shape->dtype;
+  PaddingDim dims[EVAL_MAX_RANK] = {{0}};
+  for (uint32_t d = 0; fits && d < from->rank; d++) {
+    dims[d].high = instr->shape->dims[d] - from->dims[d];
+    fits = dims[d].high >= 0;
+  }
+  if (!fits) return eval_unsupported(context, instr, "a custom call of this form");
+  Attr attr = {.id = ATTR_padding, .padding = {dims, from->rank}};
+  Instr pad = *instr;
+  pad.attrs = &attr;
+  pad.n_attrs = 1;
+  Tensor *zero = tensor_new_array(from->dtype, NULL, 0, true);
+  memset(zero->data, 0, zero->bytes);
+  Status status = eval_pad(context, &pad, (Tensor *[]){operands[0], zero}, result);
+  tensor_release(zero);
+  return status;
+}
+
 /* An elementwise op that was written as a custom call, mhlo.<op>. */
 Status eval_named_op(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                      Tensor **result) {
@@ -109,8 +132,13 @@ static const Target *target_of(Str text) {
   return NULL;
 }
 
-bool custom_call_exists(Str target) {
-  return target_of(target) != NULL;
+/* A call for its effect alone, such as a print on the host: the values do without it. */
+static bool gives_nothing(const Instr *instr) {
+  return shape_is_tuple(instr->shape) && instr->shape->rank == 0;
+}
+
+bool custom_call_exists(const Instr *instr) {
+  return gives_nothing(instr) || target_of(instr_custom_call_target(instr)) != NULL;
 }
 
 bool custom_call_passes_on(Str target) {
@@ -123,6 +151,7 @@ Status eval_custom_call(const EvalContext *context, const Instr *instr, Tensor *
   Str text = instr_custom_call_target(instr);
   const Target *target = target_of(text);
   if (target != NULL) return target->evaluator(context, instr, operands, result);
+  if (gives_nothing(instr)) return eval_nothing(context, instr, operands, result);
   return diag_fail(context->diag, STATUS_INVALID, instr->place,
                    "with --numbers off the program is still partitioned and timed",
                    "custom call to '%.*s' cannot be computed", STR_ARG(text));

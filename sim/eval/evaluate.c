@@ -28,7 +28,7 @@ Evaluator evaluator_of(Opcode op) {
 }
 
 bool can_evaluate(const Instr *instr) {
-  if (instr->op == OP_CUSTOM_CALL) return custom_call_exists(instr_custom_call_target(instr));
+  if (instr->op == OP_CUSTOM_CALL) return custom_call_exists(instr);
   return evaluators[instr->op] != NULL;
 }
 

@@ -73,6 +73,6 @@ Tensor *tensor_transposed(const Tensor *x, const int64_t *order);
 Tensor *tensor_converted(Tensor *tensor, DType dtype);
 
 /* Whether the target of a custom call can be evaluated. */
-bool custom_call_exists(Str target);
+bool custom_call_exists(const Instr *instr);
 /* Whether it hands on its operands, known or not. */
 bool custom_call_passes_on(Str target);

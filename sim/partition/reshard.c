@@ -292,11 +292,15 @@ static Sharded follow(Spmd *spmd, const Sharded *value, const CachedRoute *cache
   return now;
 }
 
+/* What the program has on one device alone (a callback's operands and results) all devices have. */
+static const Sharding *on_all_devices(const Spmd *spmd, const Sharding *sharding, const Shape *global) {
+  if (sharding->device < 0) return sharding;
+  return sharding_replicated(spmd->arena, spmd->mesh, global->rank, false);
+}
+
 Status reshard(Spmd *spmd, Sharded value, const Sharding *to, Sharded *result) {
-  RETURN_IF(to->device >= 0 || value.sharding->device >= 0,
-            diag_fail(spmd->diag, STATUS_INVALID, spmd->instr == NULL ? NOWHERE : spmd->instr->place,
-                      "shard the value over the mesh instead",
-                      "a value on one device alone is not supported yet"));
+  to = on_all_devices(spmd, to, value.global);
+  value.sharding = on_all_devices(spmd, value.sharding, value.global);
   *result = value;
   if (sharding_eq(value.sharding, to)) return STATUS_OK;
   if (value.scalar != NO_ID) {
