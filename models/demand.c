@@ -188,10 +188,13 @@ static Part product_time(const Pod *pod, Demand demand) {
   return time;
 }
 
+int64_t demand_hbm_ps(const Pod *pod, Demand demand) {
+  return ps_of((double)demand.hbm_bytes + (double)demand.copy_bytes, pod->hbm_bw_Bps * pod->hbm_efficiency);
+}
+
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
-  double hbm_Bps = pod->hbm_bw_Bps * pod->hbm_efficiency;
   const Part parts[] = {demand.mxu_ps > 0 ? product_time(pod, demand) : (Part){demand.vpu_ps, BOUND_COMPUTE},
-                        {ps_of((double)demand.hbm_bytes + (double)demand.copy_bytes, hbm_Bps), BOUND_HBM},
+                        {demand_hbm_ps(pod, demand), BOUND_HBM},
                         {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   if (bound != NULL) *bound = time.bound;

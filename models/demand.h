@@ -48,6 +48,8 @@ bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr);
 int64_t demand_cycles_ps(const Pod *pod, double cycles);
 /* Sum of both. */
 Demand demand_add(Demand a, Demand b);
+/* The time that HBM takes for it, in picoseconds. */
+int64_t demand_hbm_ps(const Pod *pod, Demand demand);
 /* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM and VMEM, which work side by side,
  * and for a product what its windows add; `bound` (may be NULL) says which. Never overflows: at most 2^62. */
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound);

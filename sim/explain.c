@@ -129,6 +129,7 @@ static void add_compute(Explanation *explanation) {
                " bytes in, %" PRId64 " out in windows\n",
                demand->load_bytes, demand->store_bytes);
   }
+  buf_add(buf, STR("  and beside DMAs    what they read and write meanwhile goes through the same HBM\n"));
   buf_printf(buf, "bound by %s; ", bound_text(step->bound));
   human_flops(buf, demand->flops);
   if (demand->hbm_bytes > 0)

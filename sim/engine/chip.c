@@ -6,6 +6,7 @@
 #include "sim/engine/async_op.h"
 #include "sim/engine/collective_op.h"
 #include "sim/engine/control_flow.h"
+#include "sim/engine/hbm_share.h"
 
 Chip *chip_new(Execution *execution, uint32_t number) {
   Chip *chip = ARENA_NEW(execution->arena, Chip);
@@ -32,7 +33,7 @@ static void add_core_event(Frame *frame, const Step *step, EventKind kind, uint3
 static void pass_time(Frame *frame, const Step *step) {
   int64_t start_ps = date_ps();
   if (step->time_ps == 0) return;
-  sleep_until_ps(start_ps + step->time_ps);
+  pass_step_time(frame->chip->execution, frame->chip->number, step);
   add_core_event(frame, step, EVENT_COMPUTE, frame_op(frame, step), start_ps, step->demand.hbm_bytes);
 }
 

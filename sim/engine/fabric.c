@@ -3,6 +3,7 @@
  * that is cut through there. */
 #include "sim/engine/fabric.h"
 
+#include "models/ici_model.h"
 #include "sim/engine/platform.h"
 
 #include <math.h>
@@ -17,6 +18,12 @@ typedef struct {
   int64_t start_ps;
   Vec(uint32_t) lanes; /* taken on its links, in the order of the route */
 } Leg;
+
+/* What DMAs take of a chip's HBM. */
+typedef struct {
+  int64_t ended_bytes;   /* of those that have ended */
+  Vec(const Leg *) legs; /* that read or write there now */
+} HbmUse;
 
 struct Job {
   Fabric *fabric;
@@ -36,6 +43,7 @@ struct Fabric {
   Lanes *dma_lanes;  /* a chip */
   Lanes *sync_lanes; /* a chip */
   Lanes *link_lanes; /* LINKS_PER_CHIP a chip */
+  HbmUse *hbm;       /* a chip */
   Job *free_jobs;
   uint32_t flows;
 };
@@ -48,6 +56,7 @@ Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric,
   own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
   own->sync_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
   own->link_lanes = ARENA_ARRAY(arena, Lanes, (size_t)pod->n_chips * LINKS_PER_CHIP);
+  own->hbm = ARENA_ARRAY(arena, HbmUse, pod->n_chips);
   *fabric = own;
   return STATUS_OK;
 }
@@ -101,6 +110,67 @@ static void vacate_link(void *self, Link link) {
                     .duration_ps = vacation->end_ps - leg->start_ps});
 }
 
+/* ---- HBM */
+
+/* The chips whose HBM a leg reads and writes: the first leg of a transfer leaves its source, the last one
+ * comes to its target. */
+static void hbm_of(const Leg *leg, HbmUse *uses[2]) {
+  const Job *job = leg->job;
+  uses[0] = leg == &job->legs[0] ? &job->fabric->hbm[leg->from] : NULL;
+  uses[1] = leg->to == job->transfer.to ? &job->fabric->hbm[leg->to] : NULL;
+}
+
+static void enter_hbm(const Leg *leg) {
+  HbmUse *uses[2];
+  hbm_of(leg, uses);
+  for (int i = 0; i < 2; i++)
+    if (uses[i] != NULL) VEC_PUSH(leg->job->fabric->arena, &uses[i]->legs, leg);
+}
+
+static void leave_hbm(const Leg *leg) {
+  HbmUse *uses[2];
+  hbm_of(leg, uses);
+  for (int i = 0; i < 2; i++) {
+    if (uses[i] == NULL) continue;
+    uint32_t at = 0;
+    while (uses[i]->legs.at[at] != leg) at++;
+    uses[i]->legs.at[at] = uses[i]->legs.at[--uses[i]->legs.n];
+    uses[i]->ended_bytes += leg->job->transfer.bytes;
+  }
+}
+
+/* The most flows on one of a leg's links. */
+typedef struct {
+  const Leg *leg;
+  uint32_t flows;
+} Crowd;
+
+static void count_flows(void *self, Link link) {
+  Crowd *crowd = self;
+  const Lanes *lanes = lanes_of(crowd->leg->job, link);
+  uint32_t flows = 0;
+  for (uint32_t lane = 0; lane < lanes->n; lane++) flows += lanes->at[lane] == LANE_TAKEN;
+  if (flows > crowd->flows) crowd->flows = flows;
+}
+
+/* A leg that has its links to itself moves at their bandwidth; others are taken to have the same shares all
+ * the time, which their end puts right. */
+static double leg_bytes(const Fabric *fabric, const Leg *leg, int64_t date_ps) {
+  Crowd crowd = {leg, 1};
+  route_links(fabric->pod, leg->from, leg->to, count_flows, &crowd);
+  const Pod *pod = fabric->pod;
+  double bw_Bps = route_is_dcn(pod, leg->from, leg->to) ? pod->dcn_bw_Bps : ici_link_bw_Bps(pod);
+  double bytes = (double)(date_ps - leg->start_ps) * 1e-12 * bw_Bps / crowd.flows;
+  return fmin(bytes, (double)leg->job->transfer.bytes);
+}
+
+DmaBytes fabric_hbm_bytes(const Fabric *fabric, uint32_t chip, int64_t date_ps) {
+  const HbmUse *use = &fabric->hbm[chip];
+  DmaBytes bytes = {.ended = use->ended_bytes};
+  for (uint32_t i = 0; i < use->legs.n; i++) bytes.under_way += leg_bytes(fabric, use->legs.at[i], date_ps);
+  return bytes;
+}
+
 /* The end of a flow on SimGrid's clock, rounded up to a picosecond; what the clock's own rounding adds does
  * not count. */
 static int64_t date_rounded_up_ps(void) {
@@ -114,7 +184,9 @@ static void run_flow(Leg *leg) {
   sg_host_t *hosts = is_dcn ? fabric->platform.cards : fabric->platform.hosts;
   leg->lanes.n = 0;
   route_links(fabric->pod, leg->from, leg->to, occupy_link, leg);
+  enter_hbm(leg);
   sg_host_sendto(hosts[leg->from], hosts[leg->to], (double)leg->job->transfer.bytes);
+  leave_hbm(leg);
   Vacation vacation = {.leg = leg, .end_ps = date_rounded_up_ps()};
   route_links(fabric->pod, leg->from, leg->to, vacate_link, &vacation);
   if (vacation.end_ps > leg->job->left_ps) leg->job->left_ps = vacation.end_ps;

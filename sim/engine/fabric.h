@@ -2,7 +2,8 @@
  * shares every link of its route fairly, has left when the last byte is on its way (B / bandwidth when
  * alone), and lands h hop latencies (between slices, one of the network between them) after that. Dates are
  * integers: the end of a flow is rounded up. Every transfer puts one event on the sender's DMA track and one
- * on each link. */
+ * on each link. While its bytes are on the way they are read from the sender's HBM and written to the
+ * receiver's. */
 #pragma once
 
 #include "sim/engine/actors.h"
@@ -32,5 +33,13 @@ Actors *fabric_actors(const Fabric *fabric);
 uint32_t fabric_next_flow(Fabric *fabric);
 /* Starts a transfer and returns at once. */
 void fabric_send(Fabric *fabric, Transfer transfer);
+/* Bytes that DMAs have read and written in a chip's HBM. */
+typedef struct {
+  int64_t ended;    /* of those that have ended */
+  double under_way; /* so far, of the others */
+} DmaBytes;
+
+/* Up to a date, now or later: then as if those under way went on as now, and no others came. */
+DmaBytes fabric_hbm_bytes(const Fabric *fabric, uint32_t chip, int64_t date_ps);
 /* The lanes of a chip's waits. */
 Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip);

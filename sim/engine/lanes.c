@@ -5,7 +5,7 @@ uint32_t lane_take(Arena *arena, Lanes *lanes, int64_t start_ps) {
   uint32_t lane = 0;
   while (lane < lanes->n && lanes->at[lane] > start_ps) lane++;
   if (lane == lanes->n) VEC_PUSH(arena, lanes, 0);
-  lanes->at[lane] = INT64_MAX;
+  lanes->at[lane] = LANE_TAKEN;
   return lane;
 }
 

@@ -4,7 +4,8 @@
 
 #include "sim/base/vec.h"
 
-typedef Vec(int64_t) Lanes; /* the date until which each lane is taken */
+typedef Vec(int64_t) Lanes; /* the date until which each lane is taken; LANE_TAKEN while it is */
+#define LANE_TAKEN INT64_MAX
 
 uint32_t lane_take(Arena *arena, Lanes *lanes, int64_t start_ps);
 void lane_give(Lanes *lanes, uint32_t lane, int64_t end_ps);
