@@ -106,6 +106,17 @@ void asyncs_clear(Chip *chip) {
   chip->asyncs = NULL;
 }
 
+void asyncs_drop_results(const Frame *frame) {
+  if (frame->asyncs == NULL) return;
+  size_t n = module_comp(frame->chip->execution->module, frame->comp)->instrs.n;
+  for (size_t i = 0; i < n; i++) {
+    AsyncOp *async = frame->asyncs[i];
+    if (async == NULL) continue;
+    value_release(frame, async->result);
+    async->result = NULL;
+  }
+}
+
 /* A copy's values are there at once; only its time is asynchronous. */
 static Status start_copy(Frame *frame, const Step *step) {
   AsyncOp *async = async_new(frame, step);
@@ -186,6 +197,7 @@ Status run_done(Frame *frame, const Step *step) {
     return STATUS_OK;
   }
   frame_set(frame, step, async->result);
+  async->result = NULL;
   frame_release(frame, step);
   return STATUS_OK;
 }

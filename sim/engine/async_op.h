@@ -8,3 +8,5 @@ Status run_start(Frame *frame, const Step *step);
 Status run_done(Frame *frame, const Step *step);
 /* Drops what collectives that never ended refer to. */
 void asyncs_clear(Chip *chip);
+/* Drops results that a frame never took. */
+void asyncs_drop_results(const Frame *frame);

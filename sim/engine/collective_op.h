@@ -19,8 +19,6 @@ typedef struct {
   Vec(Meeting) meetings;
 } GroupRun;
 
-typedef struct Visit Visit;
-
 /* One payload of the instruction. */
 typedef struct {
   Payload in, out;
@@ -52,3 +50,5 @@ Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, Collec
  * all are NULL where there are no values. */
 Status collective_run(Execution *execution, CollectiveOp *op, uint32_t chip, Value *const *operands,
                       Value **result);
+/* Drops what collectives that never ended refer to. */
+void collectives_clear(const Execution *execution);

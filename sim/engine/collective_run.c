@@ -100,7 +100,7 @@ struct Visit {
   unsigned char **operand_bytes, **result_bytes;
   Launch **launches; /* by payload; NULL in a group of one */
   bool known;
-  Visit *next_free;
+  Visit *next_free, *next; /* of all */
 };
 
 static Visit *visit_new(Execution *execution, CollectiveOp *op, uint32_t chip) {
@@ -115,6 +115,8 @@ static Visit *visit_new(Execution *execution, CollectiveOp *op, uint32_t chip) {
     visit->operand_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
     visit->result_bytes = ARENA_ARRAY(arena, unsigned char *, op->n_results);
     visit->launches = ARENA_ARRAY(arena, Launch *, op->runs.n);
+    visit->next = execution->visits;
+    execution->visits = visit;
   } else {
     op->free_visits = visit->next_free;
     memset(visit->launches, 0, op->runs.n * sizeof *visit->launches);
@@ -178,8 +180,14 @@ static void take_result(Visit *visit, uint32_t i) {
 
 static void release_operands(const Visit *visit) {
   const ValueOps *values = values_of(visit->execution);
-  for (uint32_t i = 0; values != NULL && i < visit->op->n_results; i++)
-    values->release(values->self, visit->operands[i]);
+  for (uint32_t i = 0; values != NULL && i < visit->op->n_results; i++) {
+    if (visit->operands[i] != NULL) values->release(values->self, visit->operands[i]);
+    visit->operands[i] = NULL;
+  }
+}
+
+void collectives_clear(const Execution *execution) {
+  for (const Visit *visit = execution->visits; visit != NULL; visit = visit->next) release_operands(visit);
 }
 
 static Value *joined_results(const Visit *visit) {

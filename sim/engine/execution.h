@@ -6,6 +6,7 @@
 
 typedef struct CollectiveOp CollectiveOp;
 typedef struct LoopWatch LoopWatch;
+typedef struct Visit Visit;
 
 /* What is the same for every execution of an instruction. */
 typedef struct {
@@ -30,6 +31,7 @@ typedef struct {
   Vec(const Instr *) op_instrs;  /* by op of the ledger, from the first of this run */
   uint32_t first_op;
   Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
+  Visit *visits;          /* of collectives by chips, ended or not */
   bool *ended;            /* by chip */
   Status status;          /* the first failure: all chips stop where they are */
 } Execution;

@@ -2,6 +2,8 @@
  * values goes through the chip's strand, or happens when the strand is empty. */
 #include "sim/engine/frame.h"
 
+#include "sim/engine/async_op.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -64,6 +66,7 @@ void frame_free(Frame *frame) {
   uint32_t n = module_comp(frame->chip->execution->module, frame->comp)->instrs.n;
   for (uint32_t i = 0; i < n; i++) drop(frame, i);
   frame_drop_held(frame);
+  asyncs_drop_results(frame);
   frame->chip->frame = frame->caller;
   free(frame->values);
   free(frame->held);

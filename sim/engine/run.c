@@ -3,6 +3,7 @@
 
 #include "models/kernel_model.h"
 #include "sim/engine/chip.h"
+#include "sim/engine/collective_op.h"
 #include "sim/engine/deadlock.h"
 #include "sim/engine/settle.h"
 
@@ -141,6 +142,7 @@ static Status run_in(Execution *execution, RunResult *result) {
   Status status = run_chips(execution, chips);
   pool_free(execution->pool);
   for (uint32_t i = 0; i < execution->devices; i++) chip_clear(chips[i]);
+  collectives_clear(execution);
   machine_free(execution->machine);
   int64_t left_out_ps = loops_fill_in(execution);
   for (uint32_t i = 0; i < execution->devices; i++) chips[i]->end_ps += left_out_ps;
