@@ -6,6 +6,7 @@
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static void put(Str text) {
@@ -59,12 +60,33 @@ static void put_entry(const ConfigEntry *entry) {
   putchar('\n');
 }
 
+/* What all chips come to together, and where a kernel turns from HBM to compute. */
+static void put_totals(const Pod *pod) {
+  double chips = pod->n_chips;
+  const struct {
+    const char *what;
+    double value;
+  } totals[] = {
+      {"chips", chips},
+      {"hosts", ceil(chips / (double)pod->host_chips)},
+      {"TensorCores", chips * (double)pod->cores},
+      {"bf16 FLOP/s", chips * pod->peak_flops},
+      {"HBM bytes", chips * (double)pod->hbm_bytes},
+      {"HBM bytes/s", chips * pod->hbm_bw_Bps},
+      {"FLOP a byte of HBM", pod->peak_flops / pod->hbm_bw_Bps},
+  };
+  putchar('\n');
+  for (size_t i = 0; i < sizeof totals / sizeof *totals; i++)
+    printf("pod in all: %-20s %.6g\n", totals[i].what, totals[i].value);
+}
+
 Status command_config(const Options *options, Diag *diag) {
   Pipeline pipeline = pipeline_new(options);
   Status status = pipeline_read_pod(&pipeline, diag);
   if (status == STATUS_OK) {
     printf("%-24s %-16s %-12s %s\n", "key", "value", "origin", "meaning (source)");
     for (uint32_t i = 0; i < pipeline.config->entries.n; i++) put_entry(&pipeline.config->entries.at[i]);
+    put_totals(&pipeline.config->pod);
   }
   pipeline_free(&pipeline);
   return status;

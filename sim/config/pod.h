@@ -16,7 +16,8 @@ typedef struct {
   int64_t slices; /* of this shape */
   uint32_t slice_chips, n_chips;
 
-  /* [chip] a TensorCore's compute */
+  /* [chip] all cores together */
+  int64_t cores;
   int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
   int64_t int8_rate, fp8_rate; /* products of these types in the time of one of bf16 */
   int64_t mxu_tile_cycles;     /* to bring another tile into an array */

@@ -30,9 +30,9 @@ static bool is_opposite(const Phase *phase, uint32_t position) {
 static void send_both_ways(Kernel *kernel, const Phase *phase, uint32_t member, Slice from, Slice to) {
   int64_t half = from.n / 2, rest = from.n - half;
   kernel_dma_via(kernel, (Slice){from.buffer, from.at, half}, phase->line.next, member,
-                 (Slice){to.buffer, to.at, half}, phase->received);
+                 (Slice){to.buffer, to.at, half}, NO_SEMAPHORE, phase->received);
   kernel_dma_via(kernel, (Slice){from.buffer, from.at + half, rest}, phase->line.previous, member,
-                 (Slice){to.buffer, to.at + half, rest}, phase->received);
+                 (Slice){to.buffer, to.at + half, rest}, NO_SEMAPHORE, phase->received);
 }
 
 /* The block for one position of the line. */

@@ -221,6 +221,7 @@ static double ideal_seconds(const Execution *execution, const CollectiveOp *op) 
     bool of_all = op->kind == COLLECTIVE_ALL_GATHER || op->kind == COLLECTIVE_REDUCE_SCATTER ||
                   op->kind == COLLECTIVE_ALL_TO_ALL;
     double bytes = (double)plan->elements * plan->element_bits / 8 * (of_all ? plan->group->members : 1);
+    if (op->kind == COLLECTIVE_PERMUTE && plan->streams > 1) bytes /= plan->streams;
     GroupShape shape = plan->group->shape;
     if (op->kind == COLLECTIVE_PERMUTE && plan->dcn_steps == 0) shape.slices = 1;
     if (op->kind != COLLECTIVE_PERMUTE || plan->steps + plan->dcn_steps > 0 ||

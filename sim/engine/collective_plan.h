@@ -9,8 +9,7 @@
 typedef enum {
   ALGORITHM_RINGS,  /* gather and reduce-scatter steps, axis by axis */
   ALGORITHM_WHOLE,  /* all-reduce: whole values gathered along each axis, and reduced on every chip */
-  ALGORITHM_DIRECT, /* all-to-all: each chip to each other one of its line, axis by axis; a permute's one DMA
-                     */
+  ALGORITHM_DIRECT, /* all-to-all: each chip to each other one of its line, axis by axis; a permute's DMAs */
   ALGORITHM_TREE    /* broadcast: chunks passed on from chip to chip */
 } Algorithm;
 
@@ -46,10 +45,12 @@ typedef struct {
   uint32_t ports;                  /* the first of RING_PORTS an axis */
   uint32_t done_semaphore;         /* of axes, or pieces, that run beside the first */
   uint32_t n_semaphores;
-  int64_t buffers[2];                    /* elements of each */
-  uint32_t chunks;                       /* that a block is passed on in, at most; TREE: a stream */
-  uint32_t root, streams;                /* TREE: the member that has the value; parts of it */
+  int64_t buffers[2]; /* elements of each */
+  uint32_t chunks;    /* that a block is passed on in, at most; TREE: a stream */
+  uint32_t root;      /* TREE: the member that has the value */
+  uint32_t streams;   /* TREE, permute: parts of a value that go ways of their own (the least of a pair) */
   const uint32_t *target_of, *source_of; /* permute: by member, NO_MEMBER where none */
+  const uint32_t *corners;               /* permute: of further routes; NULL where all go one way */
 
   uint32_t steps;     /* hop latencies on the longest way */
   double link_bytes;  /* that pass one way over one link after the other on the longest way */
@@ -69,6 +70,9 @@ const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKi
 const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
                                    const uint32_t *target_of, const uint32_t *source_of, int64_t elements,
                                    uint32_t element_bits);
+/* Parts that a member's value is sent in, and the member that a part goes by way of (NO_MEMBER: none). */
+uint32_t permute_parts(const CollectivePlan *plan, uint32_t member);
+uint32_t permute_corner(const CollectivePlan *plan, uint32_t member, uint32_t part);
 /* The value stands in PLAN_WORK of the root, and in the end of all. */
 const CollectivePlan *broadcast_plan(Arena *arena, const Pod *pod, const GroupLayout *group, uint32_t root,
                                      int64_t elements, uint32_t element_bits);

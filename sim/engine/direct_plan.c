@@ -1,9 +1,7 @@
 /* Plans of what goes straight to where it is wanted. An all-to-all takes the axes one after the other, a
- * piece in each order, so that all links work at once; a permute is one DMA; a broadcast is passed on in
- * chunks, so many that the first and the last wait for each other alike. */
+ * piece in each order, so that all links work at once; a broadcast is passed on in chunks, so many that the
+ * first and the last wait for each other alike. */
 #include "sim/engine/plan_parts.h"
-
-#include "sim/engine/route.h"
 
 #include <math.h>
 
@@ -70,45 +68,7 @@ const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *questi
   return plan;
 }
 
-/* ---- permute and broadcast */
-
-/* The longest way between a source and its target, in hops; whether some leave their slice. The load of links
- * is not looked at. */
-static void find_longest(const Pod *pod, CollectivePlan *plan) {
-  for (uint32_t i = 0; i < plan->group->members; i++) {
-    if (plan->target_of[i] == NO_MEMBER) continue;
-    uint32_t from = plan->group->chips[i], to = plan->group->chips[plan->target_of[i]];
-    uint32_t hops = route_links(pod, from, to, NULL, NULL);
-    if (route_is_dcn(pod, from, to))
-      plan->dcn_steps = 1;
-    else if (hops > plan->steps)
-      plan->steps = hops;
-  }
-}
-
-const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,
-                                   const uint32_t *target_of, const uint32_t *source_of, int64_t elements,
-                                   uint32_t element_bits) {
-  CollectivePlan *plan = ARENA_NEW(arena, CollectivePlan);
-  IciCost cost = ici_cost(pod);
-  *plan = (CollectivePlan){.kind = COLLECTIVE_PERMUTE,
-                           .algorithm = ALGORITHM_DIRECT,
-                           .group = group,
-                           .element_bits = element_bits,
-                           .elements = elements,
-                           .target_of = target_of,
-                           .source_of = source_of,
-                           .buffers = {elements, elements},
-                           .n_semaphores = 2,
-                           .text = STR("routes in dimension order")};
-  double bytes = (double)elements * element_bits / 8;
-  find_longest(pod, plan);
-  plan->link_bytes = plan->steps == 0 ? 0 : bytes;
-  plan->dcn_bytes = plan->dcn_steps == 0 ? 0 : bytes;
-  plan->seconds = fmax(ici_seconds(cost, plan->steps, plan->link_bytes),
-                       cost.startup + plan->dcn_steps * cost.dcn_hop + plan->dcn_bytes * cost.dcn_byte);
-  return plan;
-}
+/* ---- broadcast */
 
 enum { MOST_CHUNKS = 32 };
 

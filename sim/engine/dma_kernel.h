@@ -32,8 +32,9 @@ const void *kernel_plan(const Kernel *kernel);
  * last byte has left, `received` (there) when it has landed; either may be NO_SEMAPHORE. Zero elements signal
  * too. */
 void kernel_dma(Kernel *kernel, Slice from, uint32_t member, Slice to, uint32_t sent, uint32_t received);
-/* The same by way of a third member, which chooses the way round the torus. */
-void kernel_dma_via(Kernel *kernel, Slice from, uint32_t via, uint32_t member, Slice to, uint32_t received);
+/* The same by way of a third member, which chooses the way round the torus; NO_MEMBER: none. */
+void kernel_dma_via(Kernel *kernel, Slice from, uint32_t via, uint32_t member, Slice to, uint32_t sent,
+                    uint32_t received);
 
 /* Adds n to a semaphore of a member, this one or another. */
 void kernel_signal(Kernel *kernel, uint32_t member, uint32_t semaphore, int64_t n);

@@ -11,6 +11,8 @@
 
 #include <math.h>
 
+static const double ROUNDING_PS = 1e-3; /* that sums of bytes in another order may differ by */
+
 typedef struct {
   const Fabric *fabric;
   uint32_t chip;
@@ -23,7 +25,7 @@ typedef struct {
 static int64_t hbm_end_ps(const HbmShare *share, int64_t date_ps) {
   DmaBytes now = fabric_hbm_bytes(share->fabric, share->chip, date_ps);
   double bytes = (double)(now.ended - share->before.ended) + (now.under_way - share->before.under_way);
-  return share->start_ps + share->own_ps + (int64_t)ceil(bytes / share->bw_Bps * 1e12);
+  return share->start_ps + share->own_ps + (int64_t)ceil(bytes / share->bw_Bps * 1e12 - ROUNDING_PS);
 }
 
 void pass_step_time(const Execution *execution, uint32_t chip, const Step *step) {

@@ -269,16 +269,13 @@ static void dma_start(Kernel *kernel, Message message, uint32_t via) {
 }
 
 void kernel_dma(Kernel *kernel, Slice from, uint32_t member, Slice to, uint32_t sent, uint32_t received) {
-  dma_start(kernel,
-            (Message){.to_member = member, .from = from, .to = to, .sent = sent, .received = received},
-            NO_MEMBER);
+  kernel_dma_via(kernel, from, NO_MEMBER, member, to, sent, received);
 }
 
-void kernel_dma_via(Kernel *kernel, Slice from, uint32_t via, uint32_t member, Slice to, uint32_t received) {
-  dma_start(
-      kernel,
-      (Message){.to_member = member, .from = from, .to = to, .sent = NO_SEMAPHORE, .received = received},
-      via);
+void kernel_dma_via(Kernel *kernel, Slice from, uint32_t via, uint32_t member, Slice to, uint32_t sent,
+                    uint32_t received) {
+  dma_start(kernel,
+            (Message){.to_member = member, .from = from, .to = to, .sent = sent, .received = received}, via);
 }
 
 void kernel_signal(Kernel *kernel, uint32_t member, uint32_t semaphore, int64_t n) {

@@ -17,6 +17,9 @@ COLLECTIVES = {
     "all-to-all": ("f32[8,4]", "f32[8,4]", f"all-to-all(p), {ALL}, dimensions={{0}}"),
     "collective-permute": ("f32[8,4]", "f32[8,4]", "collective-permute(p), channel_id=1, source_target_pairs="
                            "{{0,1},{1,2},{2,3},{3,4},{4,5},{5,6},{6,7},{7,0}}"),
+    "all-reduce hidden behind a product": (
+        "f32[256,256]", "f32[256,256]", "add(g, d)", f"  g = f32[256,256] all-reduce(p), {ALL}, use_global_device_ids=true, to_apply=add\n",
+        "  d = f32[256,256] dot(p, p), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"),
     "collective-broadcast": ("f32[8,4]", "f32[8,4]", f"collective-broadcast(p), {ALL}"),
 }
 TRIES = 6
@@ -45,11 +48,11 @@ def faults(podsim, config, folder):
 def main():
     podsim, config = sys.argv[1], pathlib.Path(__file__).resolve().parents[2] / "configs/v5e_4x2.ini"
     failed = 0
-    for name, (given, made, op) in COLLECTIVES.items():
+    for name, (given, made, op, *before) in COLLECTIVES.items():
         with tempfile.TemporaryDirectory() as folder:
             folder = pathlib.Path(folder)
             (folder / "program.hlo").write_text(f"HloModule one, num_partitions=8\n\n{ADD}\nENTRY main (p: {given}) -> {made} {{\n"
-                                                f"  p = {given} parameter(0)\n  ROOT r = {made} {op}\n}}\n")
+                                                f"  p = {given} parameter(0)\n{''.join(before)}  ROOT r = {made} {op}\n}}\n")
             found = list(faults(podsim, config, folder))
         failed += bool(found)
         print(f"{'FAIL' if found else 'ok  '} {name}", *found, sep="; " if found else "")

@@ -485,6 +485,36 @@ Test(collectives, chunks_hide_latency_where_it_matters) {
   bench_free(bench);
 }
 
+Test(collectives, a_permute_takes_all_axes_that_are_free) {
+  Bench *bench = bench_new(&(Site){"4x4x4", "---", {0}, 0, REAL}, false);
+  uint32_t target[64], source[64];
+  for (uint32_t i = 0; i < 64; i++) target[i] = source[i] = NO_MEMBER;
+  target[0] = 63;
+  source[63] = 0;
+  const CollectivePlan *across =
+      permute_plan(bench->arena, &bench->pod, bench->group, target, source, 3000, 32);
+  cr_expect_eq(permute_parts(across, 0), 3, "from corner to corner");
+  cr_expect_eq(across->steps, 9);
+  cr_expect_float_eq(across->link_bytes, 4000, 1e-6);
+  target[0] = 3;
+  source[3] = 0;
+  const CollectivePlan *along =
+      permute_plan(bench->arena, &bench->pod, bench->group, target, source, 3000, 32);
+  cr_expect_eq(permute_parts(along, 0), 1, "along one axis");
+  cr_expect_float_eq(along->link_bytes, 12000, 1e-6);
+  bench_free(bench);
+}
+
+Test(collectives, a_permute_goes_one_way_where_others_use_the_links) {
+  Bench *bench = bench_new(&(Site){"2x2", "--", {0}, 0, REAL}, false);
+  static const uint32_t opposite[] = {3, 2, 1, 0};
+  const CollectivePlan *plan =
+      permute_plan(bench->arena, &bench->pod, bench->group, opposite, opposite, 1000, 32);
+  cr_expect_eq(permute_parts(plan, 0), 1, "every link is full with one route a pair");
+  cr_expect_float_eq(plan->link_bytes, 4000, 1e-6);
+  bench_free(bench);
+}
+
 /* ---- how groups lie on the torus */
 
 static const GroupLayout *layout_on(Arena *arena, const char *shape, const char *wrap, const uint32_t *chips,
