@@ -206,6 +206,53 @@ Test(fabric, long_runs_come_to_an_end, .timeout = 20) {
   bench_free(bench);
 }
 
+/* ---- HBM */
+
+/* What DMAs have moved in the HBM of each chip of a line of four by a date. */
+typedef struct {
+  Bench *bench;
+  int64_t date_ps;
+  DmaBytes bytes[4];
+} Probe;
+
+static void look(void *argument) {
+  Probe *probe = argument;
+  sleep_until_ps(probe->date_ps);
+  for (uint32_t chip = 0; chip < 4; chip++)
+    probe->bytes[chip] = fabric_hbm_bytes(probe->bench->fabric, chip, probe->date_ps);
+}
+
+Test(fabric, dmas_read_and_write_hbm_at_their_ends_alone) {
+  Bench *bench = bench_new(4, 1, false, MEGA);
+  Sent sent = {.from = 0, .to = 2, .bytes = 45000000};
+  Probe during = {.bench = bench, .date_ps = 250 * MEGA}, after = {.bench = bench, .date_ps = 2000 * MEGA};
+  actors_start(fabric_actors(bench->fabric), look, &during);
+  actors_start(fabric_actors(bench->fabric), look, &after);
+  run(bench, &sent, 1);
+  static const double touched[] = {1, 0, 1, 0};
+  for (int chip = 0; chip < 4; chip++) {
+    cr_expect_eq(during.bytes[chip].ended, 0);
+    cr_expect_float_eq(during.bytes[chip].under_way, touched[chip] * 11250000, 1);
+    cr_expect_eq(after.bytes[chip].ended, (int64_t)touched[chip] * 45000000);
+    cr_expect_eq(after.bytes[chip].under_way, 0);
+  }
+  bench_free(bench);
+}
+
+Test(fabric, dmas_on_one_link_share_what_they_take_of_hbm) {
+  Bench *bench = bench_new(4, 1, false, 0);
+  Sent sent[] = {{.from = 1, .to = 2, .bytes = 45000000}, {.from = 0, .to = 3, .bytes = 45000000}};
+  Probe during = {.bench = bench, .date_ps = 500 * MEGA}, after = {.bench = bench, .date_ps = 2500 * MEGA};
+  actors_start(fabric_actors(bench->fabric), look, &during);
+  actors_start(fabric_actors(bench->fabric), look, &after);
+  run(bench, sent, 2);
+  for (int chip = 0; chip < 4; chip++) {
+    cr_expect_float_eq(during.bytes[chip].under_way, 11250000, 1, "each has half of the link");
+    cr_expect_eq(after.bytes[chip].ended, 45000000);
+  }
+  bench_free(bench);
+}
+
 /* ---- routes */
 
 typedef struct {
