@@ -2,5 +2,9 @@
 #include "sim/engine/collectives.h"
 
 void all_gather_kernel(Kernel *kernel) {
-  run_rings(kernel);
+  const CollectivePlan *plan = kernel_plan(kernel);
+  if (plan->algorithm == ALGORITHM_ONE_SHOT)
+    run_one_shot(kernel);
+  else
+    run_rings(kernel);
 }

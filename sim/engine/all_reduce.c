@@ -29,8 +29,9 @@ static void reduce_whole(Kernel *kernel, const CollectivePlan *plan) {
 
 void all_reduce_kernel(Kernel *kernel) {
   const CollectivePlan *plan = kernel_plan(kernel);
-  if (plan->algorithm == ALGORITHM_WHOLE)
-    reduce_whole(kernel, plan);
-  else
-    run_rings(kernel);
+  switch (plan->algorithm) {
+  case ALGORITHM_WHOLE: reduce_whole(kernel, plan); break;
+  case ALGORITHM_ONE_SHOT: run_one_shot(kernel); break;
+  default: run_rings(kernel);
+  }
 }

@@ -1,6 +1,8 @@
 /* Plans: the choice, and what all of them share. */
 #include "sim/engine/plan_parts.h"
 
+#include <math.h>
+
 static const uint32_t piece_counts[] = {1, 2, 3, 4, 6, 8}; /* of a part */
 static const double WORTH_IT = 0.995; /* a plan with more pieces must be faster by this factor */
 
@@ -31,10 +33,20 @@ uint32_t piece_part(const CollectivePlan *plan, uint32_t piece, uint32_t member)
   return part;
 }
 
+void plan_take_loads(CollectivePlan *plan, const RouteLoads *loads, IciCost cost) {
+  plan->steps = loads->hops;
+  plan->dcn_steps = loads->most_dcn > 0;
+  plan->link_bytes = loads->most;
+  plan->dcn_bytes = loads->most_dcn;
+  plan->seconds = fmax(ici_seconds(cost, plan->steps, plan->link_bytes),
+                       cost.startup + plan->dcn_steps * cost.dcn_hop + plan->dcn_bytes * cost.dcn_byte);
+}
+
 static const char *algorithm_text(const CollectivePlan *plan) {
   switch (plan->algorithm) {
   case ALGORITHM_RINGS: return " both ways";
   case ALGORITHM_WHOLE: return " both ways, whole values";
+  case ALGORITHM_ONE_SHOT: return ", one shot";
   case ALGORITHM_DIRECT: return ", each to each";
   case ALGORITHM_TREE: return ", passed on";
   }
@@ -61,7 +73,8 @@ static const CollectivePlan *faster(const CollectivePlan *best, const Collective
   return best == NULL || other->seconds < WORTH_IT * best->seconds ? other : best;
 }
 
-static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *question, IciCost cost) {
+static const CollectivePlan *best_plan(Arena *arena, const Pod *pod, const CollectivePlan *question) {
+  IciCost cost = ici_cost(pod);
   const CollectivePlan *best = NULL;
   if (question->kind == COLLECTIVE_ALL_TO_ALL) return plan_all_to_all(arena, question, cost);
   if (question->kind == COLLECTIVE_ALL_REDUCE) best = faster(best, plan_whole(arena, question, cost));
@@ -69,7 +82,8 @@ static const CollectivePlan *best_plan(Arena *arena, const CollectivePlan *quest
   uint32_t axes = group_torus_axes(question->group), parts = axes == 0 ? 1 : axes;
   for (size_t i = 0; question->group->n_axes > 1 && i < sizeof piece_counts / sizeof *piece_counts; i++)
     best = faster(best, plan_rings(arena, question, cost, parts, piece_counts[i]));
-  return best;
+  const CollectivePlan *one_shot = plan_one_shot(arena, pod, question, cost);
+  return one_shot == NULL ? best : faster(best, one_shot);
 }
 
 const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKind kind,
@@ -77,7 +91,7 @@ const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKi
   CollectivePlan question = {
       .kind = kind, .group = group, .elements = elements, .element_bits = element_bits};
   CollectivePlan *own = ARENA_NEW(arena, CollectivePlan);
-  *own = *best_plan(arena, &question, ici_cost(pod));
+  *own = *best_plan(arena, pod, &question);
   own->text = plan_text(arena, own);
   return own;
 }

@@ -7,8 +7,9 @@
 #include "sim/engine/ring.h"
 
 typedef enum {
-  ALGORITHM_RINGS,  /* gather and reduce-scatter steps, axis by axis */
-  ALGORITHM_WHOLE,  /* all-reduce: whole values gathered along each axis, and reduced on every chip */
+  ALGORITHM_RINGS,    /* gather and reduce-scatter steps, axis by axis */
+  ALGORITHM_WHOLE,    /* all-reduce: whole values gathered along each axis, and reduced on every chip */
+  ALGORITHM_ONE_SHOT, /* each member to each other one at once */
   ALGORITHM_DIRECT, /* all-to-all: each chip to each other one of its line, axis by axis; a permute's DMAs */
   ALGORITHM_TREE    /* broadcast: chunks passed on from chip to chip */
 } Algorithm;

@@ -26,3 +26,5 @@ void open_ports(Kernel *kernel);
 void close_ports(Kernel *kernel);
 /* Runs the items of a plan of rings: the axes side by side, on each one item after the other. */
 void run_rings(Kernel *kernel);
+/* A gather or a reduction in which each member sends to each other one at once. */
+void run_one_shot(Kernel *kernel);

@@ -1,37 +1,20 @@
 /* Groups: recognised by their coordinates alone, whatever the order in which the members are listed. */
 #include "sim/engine/group_layout.h"
 
-#include "sim/engine/route.h"
+#include "sim/engine/route_loads.h"
 
 #include <stdlib.h>
 
-/* Loads of links by the neighbours' transfers of one line of chips. */
-typedef struct {
-  uint32_t *loads; /* LINKS_PER_CHIP a chip */
-  uint32_t most, most_dcn;
-} Loads;
-
-static void add_load(void *self, Link link) {
-  Loads *loads = self;
-  uint32_t load = ++loads->loads[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
-  uint32_t *most = link.axis == DCN_AXIS ? &loads->most_dcn : &loads->most;
-  if (load > *most) *most = load;
-}
-
 static GroupAxis axis_over(const Pod *pod, const uint32_t *line, uint32_t n, bool ring) {
-  Arena *scratch = arena_new();
-  Loads loads = {.loads = ARENA_ARRAY(scratch, uint32_t, (size_t)pod->n_chips * LINKS_PER_CHIP)};
-  GroupAxis axis = {.length = n, .ring = ring};
+  RouteLoads loads = route_loads_new(pod);
   for (uint32_t i = 0; i + !ring < n; i++) {
     uint32_t next = line[(i + 1) % n];
-    uint32_t up = route_links(pod, line[i], next, add_load, &loads);
-    uint32_t down = route_links(pod, next, line[i], add_load, &loads);
-    if (up > axis.hops) axis.hops = up;
-    if (down > axis.hops) axis.hops = down;
+    route_loads_add(&loads, line[i], next, 1);
+    route_loads_add(&loads, next, line[i], 1);
   }
-  axis.load = loads.most;
-  if (loads.most_dcn > 0) axis.dcn = true, axis.hops = 1, axis.load = loads.most_dcn;
-  arena_free(scratch);
+  GroupAxis axis = {.length = n, .ring = ring, .hops = loads.hops, .load = (uint32_t)loads.most};
+  if (loads.most_dcn > 0) axis.dcn = true, axis.hops = 1, axis.load = (uint32_t)loads.most_dcn;
+  route_loads_free(&loads);
   return axis;
 }
 

@@ -4,10 +4,6 @@
  * what leaves less on the fullest link, all pairs together. */
 #include "sim/engine/plan_parts.h"
 
-#include "sim/engine/route.h"
-
-#include <math.h>
-
 enum { CORNERS = POD_AXES - 1 };
 
 uint32_t permute_parts(const CollectivePlan *plan, uint32_t member) {
@@ -60,45 +56,23 @@ static const uint32_t *all_corners(Arena *arena, const Pod *pod, const Collectiv
 
 /* ---- time */
 
-typedef struct {
-  double *bytes; /* LINKS_PER_CHIP a chip */
-  double part_bytes, most, most_dcn;
-} Loads;
-
-static void add_load(void *self, Link link) {
-  Loads *loads = self;
-  double *bytes = &loads->bytes[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
-  double *most = link.axis == DCN_AXIS ? &loads->most_dcn : &loads->most;
-  *bytes += loads->part_bytes;
-  if (*bytes > *most) *most = *bytes;
-}
-
 static void time_plan(const Pod *pod, CollectivePlan *plan) {
-  IciCost cost = ici_cost(pod);
-  Arena *scratch = arena_new();
   const uint32_t *chips = plan->group->chips;
-  Loads loads = {.bytes = ARENA_ARRAY(scratch, double, (size_t)pod->n_chips *LINKS_PER_CHIP)};
+  RouteLoads loads = route_loads_new(pod);
   for (uint32_t i = 0; i < plan->group->members; i++) {
     if (plan->target_of[i] == NO_MEMBER || plan->target_of[i] == i) continue;
     uint32_t parts = permute_parts(plan, i), from = chips[i], to = chips[plan->target_of[i]];
-    loads.part_bytes = (double)plan->elements * plan->element_bits / 8 / parts;
-    uint32_t hops = route_links(pod, from, to, add_load, &loads);
+    double part_bytes = (double)plan->elements * plan->element_bits / 8 / parts;
+    route_loads_add(&loads, from, to, part_bytes);
     for (uint32_t part = 1; part < parts; part++) {
       uint32_t corner = chips[permute_corner(plan, i, part)];
-      route_links(pod, from, corner, add_load, &loads);
-      route_links(pod, corner, to, add_load, &loads);
+      route_loads_add(&loads, from, corner, part_bytes);
+      route_loads_add(&loads, corner, to, part_bytes);
     }
-    if (route_is_dcn(pod, from, to))
-      plan->dcn_steps = 1;
-    else if (hops > plan->steps)
-      plan->steps = hops;
     plan->streams = plan->streams == 0 || parts < plan->streams ? parts : plan->streams;
   }
-  plan->link_bytes = loads.most;
-  plan->dcn_bytes = loads.most_dcn;
-  plan->seconds = fmax(ici_seconds(cost, plan->steps, plan->link_bytes),
-                       cost.startup + plan->dcn_steps * cost.dcn_hop + plan->dcn_bytes * cost.dcn_byte);
-  arena_free(scratch);
+  plan_take_loads(plan, &loads, ici_cost(pod));
+  route_loads_free(&loads);
 }
 
 const CollectivePlan *permute_plan(Arena *arena, const Pod *pod, const GroupLayout *group,

@@ -327,6 +327,7 @@ ParameterizedTestParameters(collectives, numbers) {
       {"5@2", "-", {0, 2, 4, 6, 8}, 5, REAL},
       {"3@4", "-", {1, 2, 5, 6}, 4, IDEAL},
       {"2@4x2", "--", {3, 0, 9, 14, 6}, 5, REAL},
+      {"8x8", "--", {45, 7, 18, 36, 0, 56, 63}, 7, REAL},
   };
   return cr_make_param_array(Site, sites, sizeof sites / sizeof *sites);
 }
@@ -425,6 +426,7 @@ ParameterizedTestParameters(collectives, latency) {
        {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}, {AG, 1 << 21, 0}}},
       {{"5", "w", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 17, 0}, {AR, 1 << 20, 0}}},
       {{"4", "-", {0}, 0, REAL}, {{AG, 1 << 15, 0}, {RS, 1 << 15, 0}, {AR, 1 << 18, 0}, {AR, 1, 0}}},
+      {{"8x8", "--", {45, 7, 18, 36, 0, 56, 63}, 7, REAL}, {{AG, 1, 0}, {RS, 1, 0}, {AR, 1, 0}}},
       {{"4x4", "ww", {0}, 0, REAL}, {{AG, 1 << 18, 0}, {AR, 1 << 20, 0}, {AR, 16, 0}}},
       {{"2@4x2", "--", {1, 9}, 2, REAL}, {{AR, 1 << 18, 0}, {AR, 16, 0}, {AG, 1 << 18, 0}}},
       {{"5@2", "-", {0, 2, 4, 6, 8}, 5, REAL}, {{AR, 1 << 18, 0}, {AG, 1 << 18, 0}, {RS, 1 << 10, 0}}},
@@ -467,6 +469,21 @@ Test(collectives, the_plan_depends_on_the_size) {
   cr_expect_eq(large->algorithm, ALGORITHM_RINGS);
   cr_expect_eq(large->steps, 4,
                "in chunks, which hide all hops but those of the whole and of the opposite block");
+  bench_free(bench);
+}
+
+Test(collectives, scattered_groups_send_few_bytes_in_one_shot) {
+  Bench *bench = bench_new(
+      &(Site){.shape = "8x8", .wrap = "--", .chips = {0, 7, 18, 36, 45, 56, 63}, .members = 7, .links = REAL},
+      false);
+  static const CollectiveKind kinds[] = {AG, RS, AR};
+  for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+    const CollectivePlan *small = collective_plan(bench->arena, &bench->pod, kinds[i], bench->group, 16, 32);
+    cr_expect_eq(small->algorithm, ALGORITHM_ONE_SHOT, "%s", collective_text(kinds[i]));
+    cr_expect_eq(small->steps, 14, "from corner to corner");
+  }
+  const CollectivePlan *large = collective_plan(bench->arena, &bench->pod, AR, bench->group, 1 << 22, 32);
+  cr_expect_eq(large->algorithm, ALGORITHM_RINGS);
   bench_free(bench);
 }
 
