@@ -12,6 +12,7 @@
 #include <math.h>
 
 static const double ROUNDING_PS = 1e-3; /* that sums of bytes in another order may differ by */
+static const double MOST_PS = 0x1p60;
 
 typedef struct {
   const Fabric *fabric;
@@ -25,7 +26,8 @@ typedef struct {
 static int64_t hbm_end_ps(const HbmShare *share, int64_t date_ps) {
   DmaBytes now = fabric_hbm_bytes(share->fabric, share->chip, date_ps);
   double bytes = (double)(now.ended - share->before.ended) + (now.under_way - share->before.under_way);
-  return share->start_ps + share->own_ps + (int64_t)ceil(bytes / share->bw_Bps * 1e12 - ROUNDING_PS);
+  double dma_ps = ceil(bytes / share->bw_Bps * 1e12 - ROUNDING_PS);
+  return share->start_ps + share->own_ps + (int64_t)fmin(dma_ps, MOST_PS);
 }
 
 void pass_step_time(const Execution *execution, uint32_t chip, const Step *step) {
