@@ -1,7 +1,8 @@
 /* Functions of CHLO that HLO has no opcode for, written out as XLA writes them out: erfc by the rational
  * approximations of Cephes (S. Moshier, ndtr.c), lgamma and digamma by Lanczos's approximation with g = 7
  * (P. Godfrey, 2001) and reflection below 1/2, the modified Bessel function exp(-|x|) I1(x) by Chebyshev
- * series of Cephes (i1.c). */
+ * series of Cephes (i1.c), Hurwitz's zeta function by Euler and Maclaurin's formula, as in Cephes (zeta.c).
+ */
 #include "sim/read/stablehlo.h"
 
 #include <math.h>
@@ -291,4 +292,105 @@ static uint32_t bessel_i1e_of(Translator *tr, uint32_t x) {
 Status translate_bessel_i1e(Translator *tr, Opcode op) {
   (void)op;
   return expand(tr, bessel_i1e_of);
+}
+
+/* The Hurwitz zeta function, and polygamma, which follows from it. */
+
+/* (2k)! / B_2k for k from 1 on. */
+static const double zeta_divisors[] = {12.0,
+                                       -720.0,
+                                       30240.0,
+                                       -1209600.0,
+                                       47900160.0,
+                                       -1.8924375803183791606e9,
+                                       7.47242496e10,
+                                       -2.950130727918164224e12,
+                                       1.1646782814350067249e14,
+                                       -4.5979787224074726105e15,
+                                       1.8152105401943546773e17,
+                                       -7.1661652561756670113e18};
+enum { ZETA_TERMS = 9, ZETA_DIVISORS = sizeof zeta_divisors / sizeof *zeta_divisors };
+
+/* x / w · (1 / A_1 + (x + 1)(x + 2) / w² · (1 / A_2 + …)) */
+static uint32_t zeta_corrections(Translator *tr, uint32_t x, uint32_t w) {
+  uint32_t inverse = over(tr, 1, w), sum = number(tr, x, 1 / zeta_divisors[ZETA_DIVISORS - 1]);
+  uint32_t square = emit_binary(tr, OP_MULTIPLY, inverse, inverse);
+  for (uint32_t k = ZETA_DIVISORS - 1; k-- > 0;) {
+    uint32_t factor = emit_binary(tr, OP_MULTIPLY, plus(tr, x, 2 * k + 1.0), plus(tr, x, 2 * k + 2.0));
+    factor = emit_binary(tr, OP_MULTIPLY, factor, square);
+    sum = plus(tr, emit_binary(tr, OP_MULTIPLY, factor, sum), 1 / zeta_divisors[k]);
+  }
+  return emit_binary(tr, OP_MULTIPLY, emit_binary(tr, OP_MULTIPLY, x, inverse), sum);
+}
+
+/* Σ (q + k)^-x for q > 0. */
+static uint32_t zeta_sum(Translator *tr, uint32_t x, uint32_t q) {
+  uint32_t power = emit_unary(tr, OP_NEGATE, x), w = q, term = emit_binary(tr, OP_POWER, q, power),
+           sum = term;
+  for (uint32_t k = 0; k < ZETA_TERMS; k++) {
+    w = plus(tr, w, 1);
+    term = emit_binary(tr, OP_POWER, w, power);
+    sum = emit_binary(tr, OP_ADD, sum, term);
+  }
+  uint32_t rest = emit_binary(tr, OP_DIVIDE, w, plus(tr, x, -1));
+  rest = emit_binary(tr, OP_ADD, plus(tr, rest, -0.5), zeta_corrections(tr, x, w));
+  return emit_binary(tr, OP_ADD, sum, emit_binary(tr, OP_MULTIPLY, term, rest));
+}
+
+static uint32_t is_whole(Translator *tr, uint32_t x) {
+  return emit_compare(tr, "EQ", x, emit_unary(tr, OP_FLOOR, x));
+}
+
+static uint32_t is_odd(Translator *tr, uint32_t x) {
+  return compared(tr, "EQ", emit_binary(tr, OP_REMAINDER, x, number(tr, x, 2)), 1);
+}
+
+/* Poles at q = 0, -1, …: infinite for even x; nothing for other q below and x that are not whole, and for x
+ * below 1. */
+static uint32_t zeta_of(Translator *tr, uint32_t x, uint32_t q) {
+  uint32_t nothing = number(tr, x, NAN), endless = number(tr, x, INFINITY), value = zeta_sum(tr, x, q);
+  uint32_t at_pole = emit_select(tr, is_odd(tr, x), nothing, endless);
+  uint32_t below = emit_select(tr, is_whole(tr, x), value, nothing);
+  below = emit_select(tr, is_whole(tr, q), at_pole, below);
+  value = emit_select(tr, compared(tr, "LE", q, 0), below, value);
+  value = emit_select(tr, compared(tr, "LT", x, 1), nothing, value);
+  return emit_select(tr, compared(tr, "EQ", x, 1), endless, value);
+}
+
+/* Derivative n of digamma. */
+static uint32_t polygamma_of(Translator *tr, uint32_t n, uint32_t x) {
+  uint32_t next = plus(tr, n, 1), sign = emit_select(tr, is_odd(tr, n), number(tr, n, 1), number(tr, n, -1));
+  uint32_t factorial = emit_unary(tr, OP_EXP, lgamma_of(tr, next));
+  uint32_t value = emit_binary(tr, OP_MULTIPLY, factorial, zeta_of(tr, next, x));
+  value = emit_binary(tr, OP_MULTIPLY, sign, value);
+  value = emit_select(tr, compared(tr, "EQ", n, 0), digamma_of(tr, x), value);
+  uint32_t derives = emit_binary(tr, OP_AND, is_whole(tr, n), compared(tr, "GE", n, 0));
+  return emit_select(tr, derives, value, number(tr, n, NAN));
+}
+
+typedef uint32_t Expansion2(Translator *tr, uint32_t x, uint32_t y);
+
+static Status expand_two(Translator *tr, Expansion2 *expansion) {
+  uint32_t x, y;
+  TRY(expect_operand_count(tr, 2, 2));
+  TRY(use_operand(tr, 0, &x));
+  TRY(use_operand(tr, 1, &y));
+  const Shape *shape = instr_shape(tr, x), *wide = shape_with_dtype(tr->arena, shape, DTYPE_F32);
+  RETURN_IF(dtype_class(shape->dtype) != DCLASS_FLOAT || !shape_eq(shape, instr_shape(tr, y)),
+            OP_FAIL(tr, tr->op->at, NULL, "this function takes floating-point numbers of one shape"));
+  if (dtype_bits(shape->dtype) >= 32) return give(tr, expansion(tr, x, y));
+  x = emit(tr, OP_CONVERT, wide, &x, 1);
+  y = emit(tr, OP_CONVERT, wide, &y, 1);
+  uint32_t result = expansion(tr, x, y);
+  return give(tr, emit(tr, OP_CONVERT, shape, &result, 1));
+}
+
+Status translate_zeta(Translator *tr, Opcode op) {
+  (void)op;
+  return expand_two(tr, zeta_of);
+}
+
+Status translate_polygamma(Translator *tr, Opcode op) {
+  (void)op;
+  return expand_two(tr, polygamma_of);
 }
