@@ -1,10 +1,10 @@
 /* The choice of collective matmuls. In: a partitioned program and the pod. Out: the program with those
  * products windowed where that is expected to be faster.
  *
- * The one idea is the rule of XLA's SPMD partitioner: a window is worth it where the longer of product and
- * ring, and the ring's first and last step, which nothing hides, take less than product and collective one
- * after the other. What the collective could hide behind other products is not looked at, nor what more
- * kernels cost: the TPU compiler does not either, and podsim is to foretell its programs. */
+ * The one idea is the rule of XLA's SPMD partitioner: a window is worth it where the longer of product (on
+ * the MXU alone) and ring, and the ring's first and last step, which nothing hides, take less than product
+ * and collective one after the other. What the collective could hide behind other products is not looked at,
+ * nor what more kernels cost: the TPU compiler does not either, and podsim is to foretell its programs. */
 #include "sim/collective_matmul.h"
 
 #include "models/demand.h"
@@ -56,8 +56,8 @@ static bool is_worth_it(const Chooser *chooser, WindowedDot *dot) {
   dot->rings = ARENA_ARRAY(chooser->scratch, uint32_t, dot->groups.start[dot->groups.n]);
   for (uint32_t g = 0; g < dot->groups.n; g++) lay_group(chooser, dot, g, &times);
   if (str_is(chooser->pod->collective_matmul, "on")) return true;
-  Demand demand = demand_of(chooser->pod, module, dot->comp, comp_instr(module, dot->comp, dot->dot));
-  double product_s = (double)demand_ps(chooser->pod, demand, NULL) * 1e-12;
+  const Instr *product = comp_instr(module, dot->comp, dot->dot);
+  double product_s = (double)demand_of_units(chooser->pod, module, dot->comp, product).mxu_ps * 1e-12;
   double longer_s = product_s > times.ring_s ? product_s : times.ring_s;
   return longer_s + times.ring_s * 2 / dot->groups.start[1] < product_s + times.collective_s;
 }

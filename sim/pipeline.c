@@ -9,6 +9,7 @@
 #include "sim/ir/flatten.h"
 #include "sim/ir/print.h"
 #include "sim/ir/verify.h"
+#include "sim/loop_prefetch.h"
 #include "sim/outputs.h"
 #include "sim/partition/async_fusion.h"
 #include "sim/partition/scatter_fusion.h"
@@ -68,6 +69,14 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
 Status pipeline_order(Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
   TRY(collective_matmuls(pipeline->partitioned, pod, pipeline->layout.chip_of, &pipeline->windowed, diag));
+  pipeline->pipelined = loop_prefetch(pipeline->windowed, pod);
+  TRY(module_schedule(pipeline->pipelined->module, pod, &pipeline->schedule, diag));
+  bool fits = pipeline->schedule->hbm_peak_bytes <= pod->hbm_usable_bytes;
+  if (fits || pipeline->pipelined == pipeline->windowed) return STATUS_OK;
+  schedule_free(pipeline->schedule); /* what loops fetch ahead takes memory */
+  pipeline->schedule = NULL;
+  partitioned_free(pipeline->pipelined);
+  pipeline->pipelined = pipeline->windowed;
   return module_schedule(pipeline->windowed->module, pod, &pipeline->schedule, diag);
 }
 
@@ -109,7 +118,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   RunOptions run;
   TRY(run_settings(pipeline, &run, diag));
   Values *values;
-  TRY(values_new(pipeline->windowed, pod->n_chips, pipeline->inputs, diag, &values));
+  TRY(values_new(pipeline->pipelined, pod->n_chips, pipeline->inputs, diag, &values));
   values_set_excess_precision(values, pod->excess_precision);
   run.values = values_ops(values);
   pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
@@ -124,7 +133,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   values_free(values);
   TRY(status);
   ledger_finish(pipeline->ledger);
-  ledger_annotate(pipeline->ledger, pipeline->windowed);
+  ledger_annotate(pipeline->ledger, pipeline->pipelined);
   pipeline->metrics = metrics_fold(pipeline->arena, pipeline->ledger);
   return STATUS_OK;
 }
@@ -140,6 +149,7 @@ void pipeline_free(Pipeline *pipeline) {
   release_all(pipeline->outputs, pipeline->n_outputs);
   if (pipeline->ledger != NULL) ledger_free(pipeline->ledger);
   if (pipeline->schedule != NULL) schedule_free(pipeline->schedule);
+  if (pipeline->pipelined != pipeline->windowed) partitioned_free(pipeline->pipelined);
   if (pipeline->windowed != pipeline->partitioned) partitioned_free(pipeline->windowed);
   if (pipeline->partitioned != NULL) partitioned_free(pipeline->partitioned);
   if (pipeline->shardings != NULL) shardings_free(pipeline->shardings);

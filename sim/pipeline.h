@@ -23,7 +23,8 @@ typedef struct {
   Shardings *shardings;     /* of every value; NULL for a program that came partitioned */
   Partitioned *partitioned; /* one device's program */
   MeshLayout layout;        /* which chip each device is */
-  Partitioned *windowed;    /* the same as it is run, with collective matmuls; else `partitioned` itself */
+  Partitioned *windowed;    /* the same with collective matmuls; else `partitioned` itself */
+  Partitioned *pipelined;   /* the same as it is run, with loops that fetch ahead; else `windowed` itself */
   Schedule *schedule;
   bool numbers;     /* whether values are computed */
   Tensor **inputs;  /* the entry's parameters, whole; NULL where numbers are off */

@@ -52,6 +52,7 @@ typedef struct {
 
   /* [run] */
   bool overlap;          /* collectives are started early, and compute runs beside them */
+  bool loop_prefetch;    /* collectives of loops run an iteration ahead */
   Str collective_matmul; /* `auto`, `on` or `off`: products split over the steps of a collective */
   bool excess_precision; /* floats that only a compiler rounds are not rounded where no chip sees them */
   int64_t numbers_limit; /* floating-point operations, of all chips, above which --numbers auto computes no

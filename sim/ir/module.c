@@ -492,3 +492,13 @@ Opcode comp_binary_op(const Module *module, uint32_t comp) {
   bool swapped = a == of->params.at[1] && b == of->params.at[0] && op_is_commutative(root->op);
   return (in_order || swapped) && op_is_elementwise(root->op) ? root->op : OP_COUNT;
 }
+
+int64_t module_highest_channel(const Module *module) {
+  int64_t highest = 0;
+  for (uint32_t c = 0; c < module->comps.n; c++)
+    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
+      int64_t channel = instr_int(&module->comps.at[c].instrs.at[i], ATTR_channel_id, 0);
+      if (channel > highest && channel < INT32_MAX) highest = channel;
+    }
+  return highest;
+}

@@ -316,6 +316,9 @@ Status device_list_check(const DeviceList *devices, int64_t n, Place at, Diag *d
  */
 Status groups_check(const ReplicaGroups *groups, uint32_t devices, Place at, Diag *diag);
 
+/* The highest channel_id of its instructions; 0 where there is none. */
+int64_t module_highest_channel(const Module *module);
+
 /* How many users each instruction of a computation has (the root counts as used once more). */
 uint32_t *comp_use_counts(Arena *arena, const Comp *comp);
 

@@ -440,16 +440,6 @@ static void copy_comp(Windower *windower, uint32_t at, const WindowedDots *dots)
   copy_reasons(windower, at);
 }
 
-static int64_t highest_channel(const Module *module) {
-  int64_t highest = 0;
-  for (uint32_t c = 0; c < module->comps.n; c++)
-    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
-      int64_t channel = instr_int(&module->comps.at[c].instrs.at[i], ATTR_channel_id, 0);
-      if (channel > highest && channel < INT32_MAX) highest = channel;
-    }
-  return highest;
-}
-
 Partitioned *partitioned_window(const Partitioned *from, const WindowedDots *dots) {
   Module *module = module_like(from->module);
   Partitioned *out = ARENA_NEW(module->arena, Partitioned);
@@ -459,7 +449,7 @@ Partitioned *partitioned_window(const Partitioned *from, const WindowedDots *dot
   out->reasons.at = NULL;
   out->reasons.n = out->reasons.cap = 0;
   Frame frame = {0};
-  Windower windower = {.from = from, .channel = highest_channel(from->module)};
+  Windower windower = {.from = from, .channel = module_highest_channel(from->module)};
   windower.spmd = (Spmd){.arena = module->arena,
                          .scratch = arena_new(),
                          .mesh = from->mesh,

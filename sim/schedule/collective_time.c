@@ -66,9 +66,21 @@ static double payload_bytes(const Module *module, uint32_t comp, const Instr *in
   return (double)(in > out ? in : out);
 }
 
+/* A permute goes one way where device 0 has its source on the other side. */
+static uint32_t ways_of(const Instr *instr) {
+  Pairs pairs = instr_pairs(instr);
+  int64_t target = -1, source = -1;
+  if (instr->op != OP_COLLECTIVE_PERMUTE) return 3;
+  for (uint32_t i = 0; i < pairs.n; i++) {
+    if (pairs.at[i].source == 0) target = pairs.at[i].target;
+    if (pairs.at[i].target == 0) source = pairs.at[i].source;
+  }
+  return target > source ? 1 : 2;
+}
+
 CollectiveTime collective_time(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Arena *scratch = arena_new();
-  CollectiveTime time = {0};
+  CollectiveTime time = {.ways = ways_of(instr)};
   CollectiveKind kind = kind_of(instr->op);
   Ids members = members_of(scratch, pod, module, instr);
   GroupShape shape = shape_of(scratch, pod, members, &time.axes);

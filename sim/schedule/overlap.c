@@ -4,9 +4,10 @@
  * The one idea: list scheduling from the end, as XLA's latency hiding scheduler does it. A collective's DONE
  * is placed as late as its users allow; its START is held back until as much compute has been placed before
  * the DONE as the collective is expected to take, or nothing else is left. Among what may be placed, what
- * stands last in the program comes first, so that without collectives the order is the program's. One
- * collective of a kind is in flight at once on a torus axis, of permutes two, as they go round a ring both
- * ways; and a loop that holds collectives has the links to itself. Where the peak of memory gets too high,
+ * stands last in the program comes first, so that without collectives the order is the program's. Collectives
+ * that go the same way along an axis share its links: each is expected to wait for those that end later. One
+ * collective of a kind is in flight at once on a torus axis, but of permutes more, which hold blocks alone;
+ * and a loop that holds collectives has the links to itself. Where the peak of memory gets too high,
  * less time is hidden. All chips run the one order, so they agree. */
 #include "sim/schedule/overlap.h"
 
@@ -18,14 +19,14 @@ static const struct {
   Opcode op;
   uint32_t most;
 } kinds[] = {{OP_ALL_GATHER, 1}, {OP_ALL_REDUCE, 1},         {OP_REDUCE_SCATTER, 1},
-             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 2}, {OP_COLLECTIVE_BROADCAST, 1}};
+             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 8}, {OP_COLLECTIVE_BROADCAST, 1}};
 enum {
   KINDS = sizeof kinds / sizeof *kinds,
   NO_KIND = KINDS,
   AXES = 1 << POD_AXES, /* sets of them */
   LANES = KINDS * AXES,
   NO_LANE = LANES,
-  MOST_IN_FLIGHT = 8,
+  MOST_IN_FLIGHT = 16,
   ATTEMPTS = 3,
   DEEPEST = 1000,
   DEEPEST_NAMES = 8
@@ -37,6 +38,7 @@ typedef struct {
   Vec(uint32_t) needs;  /* nodes that come before it, repeated where they are needed several times */
   uint32_t users;       /* that have no place yet */
   uint32_t lane;        /* of a collective that may be split: its kind and torus axes; else NO_LANE */
+  uint32_t ways;        /* of a collective: as CollectiveTime */
   bool wall;            /* runs with nothing in flight */
   bool names;           /* takes no time */
   uint32_t depth;       /* collectives one after another on the longest way to it */
@@ -75,8 +77,9 @@ typedef struct {
   Heap ready, waiting[LANES]; /* steps; collectives all of whose users are placed */
   Flight flights[MOST_IN_FLIGHT];
   uint32_t in_flight, work;
-  double now_ps;      /* from the end */
-  Vec(Placed) placed; /* from the end */
+  double now_ps;                /* from the end */
+  double links_ps[POD_AXES][2]; /* from the end, by axis and way: until when the links are taken */
+  Vec(Placed) placed;           /* from the end */
 } List;
 
 /* ---- heap ---- */
@@ -169,6 +172,7 @@ static void take_lane(const List *list, const Instr *instr, uint32_t kind, Node 
   const Overlap *overlap = list->overlap;
   CollectiveTime time = collective_time(overlap->pod, overlap->schedule->module, list->comp, instr);
   node->lane = kind * AXES + time.axes;
+  node->ways = time.ways;
   node->ps = overlap->part * time.ps;
 }
 
@@ -272,6 +276,25 @@ static void place_step(List *list, uint32_t node) {
   place(list, node, PLACED_STEP);
 }
 
+/* The links of an axis, one way, that a collective takes. */
+static bool takes_links(const Node *node, uint32_t axis, uint32_t way) {
+  return (node->lane % AXES >> axis & 1) != 0 && (node->ways >> way & 1) != 0;
+}
+
+/* When a collective that ends now is due to start; its links are taken until then. */
+static double take_links(List *list, const Node *node) {
+  double due_ps = list->now_ps;
+  for (uint32_t axis = 0; axis < POD_AXES; axis++)
+    for (uint32_t way = 0; way < 2; way++)
+      if (takes_links(node, axis, way) && list->links_ps[axis][way] > due_ps)
+        due_ps = list->links_ps[axis][way];
+  due_ps += node->ps;
+  for (uint32_t axis = 0; axis < POD_AXES; axis++)
+    for (uint32_t way = 0; way < 2; way++)
+      if (takes_links(node, axis, way)) list->links_ps[axis][way] = due_ps;
+  return due_ps;
+}
+
 /* Two that are in flight together are split, even where no compute runs beside them. */
 static void place_done(List *list, uint32_t lane) {
   uint32_t node = list->waiting[lane].at[0];
@@ -279,7 +302,7 @@ static void place_done(List *list, uint32_t lane) {
   Node *own = &list->nodes.at[node];
   for (uint32_t i = 0; i < list->in_flight; i++)
     own->hides = list->nodes.at[list->flights[i].node].hides = true;
-  list->flights[list->in_flight++] = (Flight){node, list->now_ps + own->ps};
+  list->flights[list->in_flight++] = (Flight){node, take_links(list, own)};
   own->work_before = list->work;
   place(list, node, PLACED_DONE);
 }

@@ -27,9 +27,9 @@ typedef struct {
   bool *stays; /* by instruction: in HBM */
 } Placer;
 
-/* Gathers start long before their results are used. */
+/* Gathers, and the permutes of a windowed product, start long before their results are used. */
 static bool gathers(Opcode op) {
-  return op == OP_ALL_GATHER || op == OP_ALL_GATHER_START;
+  return op == OP_ALL_GATHER || op == OP_ALL_GATHER_START || op == OP_COLLECTIVE_PERMUTE;
 }
 
 static bool carries(Opcode op) {
