@@ -8,6 +8,7 @@
 #include "sim/eval/npy.h"
 #include "sim/ir/flatten.h"
 #include "sim/ir/print.h"
+#include "sim/ir/tokens.h"
 #include "sim/ir/verify.h"
 #include "sim/loop_prefetch.h"
 #include "sim/outputs.h"
@@ -58,6 +59,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
     TRY(partitioned_adopt(pipeline->module, &settings, &pipeline->partitioned, diag));
   } else {
     TRY(module_flatten(pipeline->module, &pipeline->flat, diag));
+    TRY(module_drop_tokens(pipeline->flat, diag));
     module_split_constants(pipeline->flat);
     TRY(module_propagate(pipeline->flat, &settings, &pipeline->shardings, diag));
     TRY(module_partition(pipeline->flat, pipeline->shardings, &pipeline->partitioned, diag));

@@ -93,12 +93,16 @@ Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag) {
   return STATUS_OK;
 }
 
+static bool is_elided(const Instr *instr) {
+  return instr->op == OP_CONSTANT && instr->literal->elided;
+}
+
 /* The first instruction whose values podsim cannot compute, or NULL. */
 static const Instr *first_without_numbers(const Module *module) {
   for (uint32_t c = 0; c < module->comps.n; c++) {
     for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
       const Instr *instr = comp_instr(module, c, i);
-      if (!can_evaluate(instr)) return instr;
+      if (!can_evaluate(instr) || is_elided(instr)) return instr;
     }
   }
   return NULL;
@@ -106,6 +110,7 @@ static const Instr *first_without_numbers(const Module *module) {
 
 /* What an instruction is called where its values are missed. */
 static Str what_is_missing(Arena *arena, const Instr *instr) {
+  if (is_elided(instr)) return STR("the text leaves them out, {...}");
   if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
   if (is_opaque_kernel(instr)) return STR("a Pallas kernel, which it does not see into");
   Str target = instr_custom_call_target(instr);

@@ -132,13 +132,17 @@ static const Target *target_of(Str text) {
   return NULL;
 }
 
-/* A call for its effect alone, such as a print on the host: the values do without it. */
-static bool gives_nothing(const Instr *instr) {
-  return shape_is_tuple(instr->shape) && instr->shape->rank == 0;
+static bool holds_nothing(const Shape *shape) {
+  if (!shape_is_tuple(shape)) return shape_is_array(shape) && shape_elements(shape) == 0;
+  for (uint32_t i = 0; i < shape->rank; i++) {
+    if (!holds_nothing(shape->parts[i])) return false;
+  }
+  return true;
 }
 
+/* A call for its effect alone, such as a print on the host, has no values to compute. */
 bool custom_call_exists(const Instr *instr) {
-  return gives_nothing(instr) || target_of(instr_custom_call_target(instr)) != NULL;
+  return holds_nothing(instr->shape) || target_of(instr_custom_call_target(instr)) != NULL;
 }
 
 bool custom_call_passes_on(Str target) {
@@ -151,7 +155,7 @@ Status eval_custom_call(const EvalContext *context, const Instr *instr, Tensor *
   Str text = instr_custom_call_target(instr);
   const Target *target = target_of(text);
   if (target != NULL) return target->evaluator(context, instr, operands, result);
-  if (gives_nothing(instr)) return eval_nothing(context, instr, operands, result);
+  if (holds_nothing(instr->shape)) return eval_nothing(context, instr, operands, result);
   return diag_fail(context->diag, STATUS_INVALID, instr->place,
                    "with --numbers off the program is still partitioned and timed",
                    "custom call to '%.*s' cannot be computed", STR_ARG(text));

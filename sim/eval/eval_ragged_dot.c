@@ -1,6 +1,6 @@
 /* ragged-dot: a dimension of lhs is cut into consecutive groups. Where it is a free dimension, each group of
  * rows has an rhs of its own; where it is contracting, each group gives a product of its own. Rows beyond the
- * last group are 0. */
+ * last group are 0. Sizes of groups are one list, or one for each place of the batch. */
 #include "sim/eval/evaluators.h"
 
 #include <string.h>
@@ -57,28 +57,104 @@ static void contract_group(const Tensor *lhs, const Tensor *rhs, const DotDims *
   tensor_release(product);
 }
 
-Status eval_ragged_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                       Tensor **result) {
-  const Tensor *lhs = operands[0], *rhs = operands[1], *sizes = operands[2];
-  Ints ragged_dims = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
-  DotDims dims = dot_dims(instr);
-  if (ragged_dims.n != 1 || sizes->rank != 1 || ints_hold(dims.lhs_batch, ragged_dims.at[0]))
-    return eval_unsupported(context, instr, "a ragged-dot whose groups differ along a batch");
-  int64_t ragged = ragged_dims.at[0], total = lhs->dims[ragged], first = 0;
-  bool contracts = ints_hold(dims.lhs_contracting, ragged);
-  if (contracts != (groups.n == 0) || (!contracts && rhs->dims[groups.at[0]] != sizes->dims[0]))
-    return eval_unsupported(context, instr, "a ragged-dot with these groups of rhs");
-  *result = tensor_new(instr->shape, true);
-  memset((*result)->data, 0, (*result)->bytes);
-  for (int64_t group = 0; group < sizes->dims[0]; group++) {
-    int64_t n = tensor_int_at(sizes, group);
+typedef struct {
+  DotDims dims;
+  int64_t ragged, group_dimension; /* of lhs; of rhs, or -1 where the ragged dimension is contracted */
+  int64_t groups;
+} Ragged;
+
+/* Fills the result, which is zeros, for one list of `groups` sizes that starts at element `first_size`. */
+static void multiply_groups(const Ragged *form, const Tensor *lhs, const Tensor *rhs, const Tensor *sizes,
+                            int64_t first_size, Tensor *result) {
+  int64_t total = lhs->dims[form->ragged], first = 0;
+  for (int64_t group = 0; group < form->groups; group++) {
+    int64_t n = tensor_int_at(sizes, first_size + group);
     n = n < 0 ? 0 : n > total - first ? total - first : n;
-    if (contracts) {
-      contract_group(lhs, rhs, &dims, ragged, group, first, n, *result);
-    } else {
-      multiply_rows(lhs, rhs, &dims, ragged, groups.at[0], group, first, n, *result);
-    }
+    if (form->group_dimension < 0)
+      contract_group(lhs, rhs, &form->dims, form->ragged, group, first, n, result);
+    else
+      multiply_rows(lhs, rhs, &form->dims, form->ragged, form->group_dimension, group, first, n, result);
     first += n;
   }
+}
+
+/* One place of the batch, as an array whose batch dimensions are 1 long. */
+static Tensor *batch_cut(const Tensor *x, Ints batch, const int64_t *place) {
+  Tensor *whole = cut(x, batch.at[0], place[0], 1);
+  for (uint32_t i = 1; i < batch.n; i++) {
+    Tensor *part = cut(whole, batch.at[i], place[i], 1);
+    tensor_release(whole);
+    whole = part;
+  }
+  return whole;
+}
+
+/* Every place of the batch with sizes of its own. */
+static void multiply_batches(const Ragged *form, const Tensor *lhs, const Tensor *rhs, const Tensor *sizes,
+                             Tensor *result) {
+  uint32_t n = form->dims.lhs_batch.n, lead = form->group_dimension < 0 ? 1 : 0;
+  int64_t places = tensor_elements(sizes) / (form->groups > 0 ? form->groups : 1);
+  int64_t place[EVAL_MAX_RANK], dims[EVAL_MAX_RANK];
+  View view = {.rank = result->rank};
+  dense_steps(result->dims, result->rank, 1, view.steps);
+  for (uint32_t d = 0; d < result->rank; d++)
+    view.dims[d] = dims[d] = d >= lead && d < lead + n ? 1 : result->dims[d];
+  for (int64_t at = 0; at < places; at++) {
+    int64_t rest = at;
+    view.offset = 0;
+    for (uint32_t i = n; i-- > 0;) {
+      place[i] = rest % sizes->dims[i];
+      rest /= sizes->dims[i];
+      view.offset += place[i] * view.steps[lead + i];
+    }
+    Tensor *left = batch_cut(lhs, form->dims.lhs_batch, place);
+    Tensor *right = batch_cut(rhs, form->dims.rhs_batch, place);
+    Tensor *product = tensor_new_array(result->dtype, dims, result->rank, true);
+    memset(product->data, 0, product->bytes);
+    multiply_groups(form, left, right, sizes, at * form->groups, product);
+    view_put(result, &view, product);
+    tensor_release(left);
+    tensor_release(right);
+    tensor_release(product);
+  }
+}
+
+/* Whether the sizes are one list, or a list for each place of the batch. */
+static bool sizes_fit(const Ragged *form, const Tensor *lhs, const Tensor *sizes) {
+  Ints batch = form->dims.lhs_batch;
+  if (sizes->rank == 1) return true;
+  bool fit = sizes->rank == batch.n + 1;
+  for (uint32_t i = 0; i < batch.n && fit; i++) fit = sizes->dims[i] == lhs->dims[batch.at[i]];
+  return fit;
+}
+
+static Status read_form(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                        Ragged *form) {
+  const Tensor *lhs = operands[0], *rhs = operands[1], *sizes = operands[2];
+  Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
+  *form = (Ragged){.dims = dot_dims(instr)};
+  if (ragged.n != 1 || sizes->rank == 0 || ints_hold(form->dims.lhs_batch, ragged.at[0]))
+    return eval_unsupported(context, instr, "a ragged-dot whose groups differ along a batch");
+  form->ragged = ragged.at[0];
+  form->groups = sizes->dims[sizes->rank - 1];
+  form->group_dimension = groups.n == 0 ? -1 : groups.at[0];
+  if (!sizes_fit(form, lhs, sizes))
+    return eval_unsupported(context, instr, "a ragged-dot with sizes of this shape");
+  bool contracts = ints_hold(form->dims.lhs_contracting, form->ragged);
+  if (contracts != (groups.n == 0) || (!contracts && rhs->dims[groups.at[0]] != form->groups))
+    return eval_unsupported(context, instr, "a ragged-dot with these groups of rhs");
+  return STATUS_OK;
+}
+
+Status eval_ragged_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                       Tensor **result) {
+  Ragged form;
+  TRY(read_form(context, instr, operands, &form));
+  *result = tensor_new(instr->shape, true);
+  memset((*result)->data, 0, (*result)->bytes);
+  if (operands[2]->rank == 1)
+    multiply_groups(&form, operands[0], operands[1], operands[2], 0, *result);
+  else
+    multiply_batches(&form, operands[0], operands[1], operands[2], *result);
   return STATUS_OK;
 }

@@ -266,21 +266,38 @@ Status infer_select_and_scatter(const Infer *at, const Shape **shape) {
 
 /* --- Linear algebra and norms. --- */
 
+/* What XLA asks of the real side: its lengths are fft_length; the complex side's last is half of it and one.
+ */
+static bool fft_lengths_fit(const Shape *from, Ints length, bool from_real) {
+  for (uint32_t i = 0; i < length.n; i++) {
+    int64_t size = from->dims[from->rank - length.n + i], wanted = length.at[i];
+    bool last = i + 1 == length.n;
+    if (last && !from_real) wanted = wanted == 0 ? 0 : wanted / 2 + 1;
+    if (size != wanted) return false;
+  }
+  return true;
+}
+
 Status infer_fft(const Infer *at, const Shape **shape) {
   TRY(expect_array(at, 0));
   const Shape *from = operand_shape(at, 0);
   Ints length = instr_ints(at->instr, ATTR_fft_length);
   Str type = instr_word(at->instr, ATTR_fft_type);
-  RETURN_IF(length.n == 0 || length.n > from->rank,
+  bool from_real = str_is(type, "RFFT"), to_real = str_is(type, "IRFFT");
+  RETURN_IF(length.n == 0 || length.n > 3 || length.n > from->rank,
             INFER_FAIL(at, "fft_length has %u dimensions, operand 0 is %s", length.n, shape_words(at, from)));
+  RETURN_IF(from_real == (dtype_class(from->dtype) == DCLASS_COMPLEX),
+            INFER_FAIL(at, "%.*s takes %s numbers, operand 0 is %s", STR_ARG(type),
+                       from_real ? "real" : "complex", shape_words(at, from)));
+  RETURN_IF((from_real || to_real) && !fft_lengths_fit(from, length, from_real),
+            INFER_FAIL(at, "fft_length does not fit operand 0, %s", shape_words(at, from)));
   int64_t *dims = arena_copy(at->arena, from->dims, from->rank * sizeof *dims), *last = &dims[from->rank - 1];
   bool wide = from->dtype == DTYPE_F64 || from->dtype == DTYPE_C128;
   DType dtype = from->dtype;
-  if (str_is(type, "RFFT")) {
+  if (from_real) {
     dtype = wide ? DTYPE_C128 : DTYPE_C64;
-    *last = length.at[length.n - 1] / 2 + 1;
-    if (length.at[length.n - 1] == 0) *last = 0;
-  } else if (str_is(type, "IRFFT")) {
+    *last = *last == 0 ? 0 : *last / 2 + 1;
+  } else if (to_real) {
     dtype = wide ? DTYPE_F64 : DTYPE_F32;
     *last = length.at[length.n - 1];
   }

@@ -35,6 +35,53 @@ bool rule_dot(Rule *rule) {
   return true;
 }
 
+/* A factor of some dimensions of lhs, rhs, sizes of groups, and the result; NO_DIM where it is not there. */
+static void ragged_factor(Rule *rule, int64_t lhs, int64_t rhs, int64_t sizes, int64_t out, FactorKind kind) {
+  int64_t *dims = rule_dims(rule);
+  dims[0] = lhs;
+  dims[1] = rhs;
+  dims[2] = sizes;
+  dims[3] = out;
+  int64_t size = lhs != NO_DIM   ? rule_operand(rule, 0)->dims[lhs]
+                 : rhs != NO_DIM ? rule_operand(rule, 1)->dims[rhs]
+                                 : rule_operand(rule, 2)->dims[sizes];
+  rule_factor(rule, dims, size, kind);
+}
+
+/* As a dot, but that groups of the ragged dimension and the groups themselves are needed whole. */
+bool rule_ragged_dot(Rule *rule) {
+  const Instr *instr = rule->instr;
+  if (rule->n_operands != 3) return false;
+  const Shape *lhs = rule_operand(rule, 0), *rhs = rule_operand(rule, 1), *sizes = rule_operand(rule, 2);
+  Ints lhs_batch = instr_ints(instr, ATTR_lhs_batch_dims), rhs_batch = instr_ints(instr, ATTR_rhs_batch_dims);
+  Ints lhs_contract = instr_ints(instr, ATTR_lhs_contracting_dims);
+  Ints rhs_contract = instr_ints(instr, ATTR_rhs_contracting_dims);
+  Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
+  int64_t out = 0, last_size = (int64_t)sizes->rank - 1;
+  if (groups.n == 0)
+    ragged_factor(rule, NO_DIM, NO_DIM, last_size, out++, FACTOR_NEED_REPLICATION);
+  else
+    ragged_factor(rule, NO_DIM, groups.at[0], last_size, NO_DIM, FACTOR_NEED_REPLICATION);
+  for (uint32_t b = 0; b < lhs_batch.n; b++)
+    ragged_factor(rule, lhs_batch.at[b], rhs_batch.at[b], sizes->rank > 1 ? (int64_t)b : NO_DIM, out++,
+                  FACTOR_PASS_THROUGH);
+  for (uint32_t d = 0; d < lhs->rank; d++) {
+    if (ints_have(lhs_batch, d) || ints_have(lhs_contract, d)) continue;
+    FactorKind kind = ints_have(ragged, d) ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH;
+    ragged_factor(rule, d, NO_DIM, NO_DIM, out++, kind);
+  }
+  for (uint32_t d = 0; d < rhs->rank; d++) {
+    if (!ints_have(rhs_batch, d) && !ints_have(rhs_contract, d) && !ints_have(groups, d))
+      ragged_factor(rule, NO_DIM, d, NO_DIM, out++, FACTOR_PASS_THROUGH);
+  }
+  for (uint32_t c = 0; c < lhs_contract.n; c++) {
+    bool cut = ints_have(ragged, lhs_contract.at[c]);
+    ragged_factor(rule, lhs_contract.at[c], rhs_contract.at[c], NO_DIM, NO_DIM,
+                  cut ? FACTOR_NEED_REPLICATION : FACTOR_REDUCTION);
+  }
+  return true;
+}
+
 /* n inputs, then n initial values, which are scalars. */
 bool rule_reduce(Rule *rule) {
   const Shape *from = rule_operand(rule, 0);

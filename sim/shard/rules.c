@@ -164,6 +164,7 @@ bool rule_is_known_to_shardy(const Instr *instr) {
   case OP_ERF:
   case OP_STOCHASTIC_CONVERT:
   case OP_MAP:
+  case OP_RAGGED_DOT:
   case OP_BATCH_NORM_TRAINING: return false;
   default: return true;
   }

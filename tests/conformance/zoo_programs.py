@@ -533,7 +533,7 @@ def reductions():
     add("reductions_int", lambda x: (jnp.sum(x, 0), jnp.prod(x, 1), jnp.max(x), lax.reduce_and(x, (0,)), lax.reduce_or(x, (1,)), lax.reduce_xor(x, (0, 1))), ints(4, 6, low=-3))
     add("reductions_bf16", lambda x: (jnp.sum(x), jnp.mean(x, 0), jnp.max(x, 1), jnp.var(x)), arr(4, 8, dtype="bfloat16"), tolerance=2e-2)
     add("reductions_complex", lambda x: (jnp.sum(x), jnp.prod(x, 0), jnp.mean(x, 1), jnp.var(x)), arr(4, 6, dtype="complex64"))
-    add("reduce_general", lambda x: lax.reduce(x, 0.5, lambda a, b: a * 0.9 + b, (1,)), arr(4, 6), shard=False)
+    add("reduce_general", lambda x: lax.reduce(x, 0.0, lambda a, b: a + b + a * b, (1,)), arr(4, 6))
     add("reduce_several", lambda x, i: lax.reduce((x, i), (-jnp.inf, jnp.int32(0)), lambda a, b: (lax.max(a[0], b[0]), a[1] + b[1]), (1,)), arr(4, 6), ints(4, 6))
     add("average_cov", lambda x: (jnp.average(x, 0, jnp.arange(4.) + 1), jnp.cov(x), jnp.corrcoef(x)), arr(4, 9))
     add("stats", lambda x: (jsp.stats.norm.logpdf(x), jsp.stats.norm.cdf(x), jsp.stats.t.logpdf(x, 3.0), jsp.stats.poisson.logpmf(jnp.abs(jnp.round(x)), 2.0), jsp.stats.laplace.cdf(x), jsp.stats.gamma.logpdf(jnp.abs(x) + .1, 2.0),

@@ -602,6 +602,17 @@ def ragged_dot_cases():
     case("ragged_dot", [x, w, sizes], "  d = f32[2,7,5] ragged-dot(p0, p1, p2), lhs_batch_dims={0}, rhs_batch_dims={0}, "
          "lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={1}", ["d"], tolerance=3e-5,
          wanted=[np.array(rows, np.float32)])
+    sizes = np.array([[2, 0, 3, 1], [0, 4, 1, 2]], np.int32)
+    groups = [np.repeat(np.arange(5), [*s, 7 - sum(s)]) for s in sizes]
+    rows = [[x[b, r] @ w[b, g] if g < 4 else np.zeros(5) for r, g in enumerate(groups[b])] for b in range(2)]
+    case("ragged_dot", [x, w, sizes], "  d = f32[2,7,5] ragged-dot(p0, p1, p2), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+         "lhs_contracting_dims={2}, rhs_contracting_dims={2}, lhs_ragged_dims={1}, rhs_group_dims={1}", ["d"], tolerance=3e-5,
+         wanted=[np.array(rows, np.float32)])
+    y, ends = array("f32", 2, 7, 5), np.cumsum(sizes, 1)
+    products = [[x[b, e - n:e].T @ y[b, e - n:e] for n, e in zip(sizes[b], ends[b])] for b in range(2)]
+    case("ragged_dot", [x, y, sizes], "  d = f32[4,2,3,5] ragged-dot(p0, p1, p2), lhs_batch_dims={0}, rhs_batch_dims={0}, "
+         "lhs_contracting_dims={1}, rhs_contracting_dims={1}, lhs_ragged_dims={1}, rhs_group_dims={}", ["d"], tolerance=3e-5,
+         wanted=[np.array(products, np.float32).swapaxes(0, 1)])
 
 
 def main():
