@@ -601,5 +601,51 @@ def networks():
     add("int4_matmul", lambda x, w: lax.dot(x, w.astype(jnp.bfloat16), preferred_element_type=jnp.float32), arr(4, 8, dtype="bfloat16"), arr(8, 4, dtype="int4"), tolerance=1e-4)
 
 
-for family in (linalg, special, elementwise, conversions, dots, convolutions, ffts, randoms, windows, sorts, indices, reductions, control, networks):
+def extras():
+    from jax.experimental import pallas, sparse
+    x = arr(6, 8)
+    add("sparse_bcoo", lambda a, b: sparse.BCOO.fromdense(a * (a > 0), nse=30) @ b, x, arr(8, 4))
+    add("sparse_bcsr", lambda a, b: sparse.BCSR.fromdense(a * (a > 0), nse=30) @ b, x, arr(8))
+    add("pallas_interpreted", lambda a, b: pallas.pallas_call(lambda i, j, o: o.__setitem__(..., i[...] * 2 + j[...]), out_shape=jax.ShapeDtypeStruct((8, 8), "float32"),
+                                                              grid=(2,), in_specs=[pallas.BlockSpec((4, 8), lambda i: (i, 0))] * 2, out_specs=pallas.BlockSpec((4, 8), lambda i: (i, 0)), interpret=True)(a, b), arr(8, 8), arr(8, 8), tpu=False)
+    add("sparse_bcsr_matrix", lambda a, b: sparse.BCSR.fromdense(a * (a > 0), nse=30) @ b, arr(6, 8, dtype="complex64").real, arr(8, 4))
+    add("tensorsolve", lambda a, b: jnp.linalg.tensorsolve(a, b), arr(2, 3, 6) + np.eye(6, dtype="float32").reshape(2, 3, 6) * 4, arr(2, 3), tolerance=1e-4)
+    add("tensorinv", lambda a: jnp.linalg.tensorinv(a, 1), (arr(6, 6) + 4 * np.eye(6, dtype="float32")).reshape(6, 2, 3), tolerance=1e-4)
+    add("matrix_transposes", lambda a: (jnp.linalg.matrix_norm(a), jnp.linalg.vector_norm(a), jnp.linalg.vecdot(a, a), jnp.linalg.outer(a[0], a[1]), jnp.linalg.diagonal(a)), x)
+    add("vq", lambda a, b: jsp.cluster.vq.vq(a, b), arr(8, 3), arr(4, 3))
+    add("grid_interpolator", lambda v, p: jsp.interpolate.RegularGridInterpolator((jnp.arange(6.), jnp.arange(8.)), v)(p), x, uniform(5, 2, low=0, high=5))
+    add("custom_vjp", jax.grad(lambda x: jnp.sum(jax.nn.initializers.variance_scaling and jax.numpy.clip(x, -1, 1) ** 2)), x)
+    add("jvp_while", lambda x: jax.jvp(lambda x: lax.while_loop(lambda c: c[0] < 5, lambda c: (c[0] + 1, jnp.sin(c[1])), (0, x))[1], (x,), (x,)), x)
+    add("vmap_scan", jax.vmap(lambda x: lax.scan(lambda c, v: (c + v, c * v), 0.0, x)), x)
+    add("vmap_switch", jax.vmap(lambda i, x: lax.switch(i, [jnp.sin, jnp.cos, jnp.tanh], x)), ints(6, high=3), x)
+    add("nested_scan", lambda x: lax.scan(lambda c, v: (lax.scan(lambda d, w: (d * 0.5 + w, d), c, v)[0], c), jnp.float32(0), x), x)
+    add("scan_many_carries", lambda x: lax.scan(lambda c, v: ((c[1], c[0] + v, c[2] + 1), (c[0], v)), (x[0], x[1], jnp.int32(0)), x), x)
+    add("associative_scan_matrices", lambda x: lax.associative_scan(jnp.matmul, x), arr(5, 3, 3, scale=0.5), tolerance=1e-4)
+    add("hessian_vector", lambda x, v: jax.jvp(jax.grad(lambda y: jnp.sum(jnp.tanh(y) ** 3)), (x,), (v,))[1], x, arr(6, 8))
+    add("f64_network", lambda x, w: jax.grad(lambda w: jnp.sum(jax.nn.gelu(x @ w) ** 2))(w), arr(4, 6, dtype="float64"), arr(6, 5, dtype="float64"), tolerance=1e-10, x64=True, tpu=False)
+    add("conv_f64", lambda x, w: lax.conv_general_dilated(x, w, (1,), "SAME"), arr(2, 3, 8, dtype="float64"), arr(4, 3, 3, dtype="float64"), tolerance=1e-11, x64=True, tpu=False)
+    add("int64_ops", lambda x, y: (x * y, x // (y * y + 1), x << 3, x >> 1, jnp.bitwise_count(x), jnp.sort(x), lax.clz(x)), arr(9, dtype="int64") * 10 ** 12, arr(9, dtype="int64"), x64=True, tpu=False)
+    add("uint64_ops", lambda x: (x * x, x >> 3, x.astype("float64"), x.astype("float32"), jnp.max(x)), np.array([1, 2**40 + 5, 2**63 + 7, 2**64 - 1], "uint64"), x64=True, tpu=False)
+    add("float16_network", lambda x, w: jax.nn.softmax(jnp.tanh(x @ w)), arr(4, 6, dtype="float16"), arr(6, 8, dtype="float16"), tolerance=5e-3)
+    add("layer_norm_grad", jax.grad(lambda x, g: jnp.sum(((x - x.mean(-1, keepdims=True)) * lax.rsqrt(x.var(-1, keepdims=True) + 1e-5) * g) ** 3)), x, arr(8), tolerance=1e-4)
+    add("rope", lambda x: (lambda a, c: jnp.concatenate([a[..., :4] * jnp.cos(c) - a[..., 4:] * jnp.sin(c), a[..., 4:] * jnp.cos(c) + a[..., :4] * jnp.sin(c)], -1))(x, jnp.arange(6.)[:, None] / 10 ** (jnp.arange(4.) / 4)), x)
+    add("beam_step", lambda s, l: (lambda t: (t[0], t[1] // 8, t[1] % 8))(lax.top_k((s[:, None] + l).reshape(-1), 4)), arr(4), arr(4, 8))
+    add("nucleus", lambda l: (lambda i, p: jnp.where(jnp.cumsum(p, -1) < 0.9, i, -1))(jnp.argsort(-l), jnp.sort(jax.nn.softmax(l))[..., ::-1]), arr(4, 8))
+    add("topk_routing", lambda x, w: (lambda g, i: jnp.einsum("tk,tkd->td", jax.nn.softmax(g), w[i]))(*lax.top_k(x @ w.T, 2)), arr(6, 4), arr(5, 4))
+    add("sliding_window", lambda q, k: jax.nn.softmax(jnp.where(jnp.abs(jnp.arange(8)[:, None] - jnp.arange(8)) < 3, q @ k.T, -1e9)), arr(8, 4), arr(8, 4))
+    add("ctc_like", lambda l, i: lax.scan(lambda a, v: (jnp.logaddexp(a, jnp.roll(a, 1)) + v[i], None), jnp.zeros(4), jax.nn.log_softmax(l))[0], arr(6, 8), ints(4), tolerance=1e-4)
+    add("kv_update", lambda c, k, i: lax.dynamic_update_slice_in_dim(c, k, i, 1), arr(2, 8, 4), arr(2, 1, 4), np.int32(5))
+    add("weight_norm", lambda w: w / jnp.linalg.norm(w, axis=0), x)
+    add("newton_schulz", lambda g: lax.fori_loop(0, 5, lambda i, x: 1.5 * x - 0.5 * x @ x.T @ x, g / jnp.linalg.norm(g)), x, tolerance=1e-4)
+    add("ema_cosine", lambda s: (0.5 * (1 + jnp.cos(jnp.pi * jnp.minimum(s, 10) / 10)), jnp.where(s < 5, s / 5, 1.0)), ints(8, high=15))
+    add("complex_network", lambda z, w: jnp.abs(jnp.exp(1j * jnp.angle(z @ w)) * (z @ w)), arr(4, 6, dtype="complex64"), arr(6, 3, dtype="complex64"), tolerance=1e-4)
+    add("debug_print", lambda x: (jax.debug.print("{}", x[0, 0]), x * 2)[1], x, tpu=False)
+    add("debug_print_ordered", lambda x: (jax.debug.print("{}", x[0, 0], ordered=True), x * 2)[1], x, tpu=False, shard=False)
+    add("checkify_like", lambda x: jnp.where(jnp.any(jnp.isnan(x)), jnp.nan, x), x)
+    add("named_calls", lambda x: jax.named_call(jnp.sin, name="s")(x) + jax.jit(jnp.cos)(x), x)
+    add("composite", lambda x: lax.composite(lambda x: x * jax.nn.sigmoid(x), name="my.silu")(x), x)
+    add("dynamic_shapes_free", lambda x: (x[: x.shape[0] // 2], x.reshape(-1, 4), jnp.swapaxes(x, 0, 1), jnp.expand_dims(x, 1), jnp.squeeze(x[:1])), x)
+
+
+for family in (linalg, special, elementwise, conversions, dots, convolutions, ffts, randoms, windows, sorts, indices, reductions, control, networks, extras):
     family()

@@ -580,6 +580,19 @@ def scaled_dot_cases():
              wanted=[wide[0] @ wide[1]])
 
 
+def sparse_cases():
+    starts, columns = np.array([0, 2, 2, 5], np.int32), np.array([3, 0, 1, 1, 2], np.int32)
+    for dtype in ("f32", "c128", "s32"):
+        values, matrix = array(dtype, 5), np.zeros((3, 4), DTYPES[dtype])
+        for row in range(3):
+            for e in range(starts[row], starts[row + 1]):
+                matrix[row, columns[e]] += values[e]
+        for dense in (array(dtype, 4), array(dtype, 4, 2)):
+            wanted = (matrix @ dense).astype(dense.dtype)
+            case("csr_product", [values, starts, columns, dense], f"  p = {shape_text(wanted)} custom-call(p0, p1, p2, p3), "
+                 'custom_call_target="cpu_csr_sparse_dense_ffi", api_version=API_VERSION_TYPED_FFI', ["p"], tolerance=1e-6, wanted=[wanted])
+
+
 def stochastic_convert_cases():
     x = np.array([0.25, -0.25, 1.75, -1.75, 2, 300, -300, np.nan, np.inf, -np.inf, 0.5, 0.5], np.float32)
     random = np.array([0, 0x3fffffff, 0xbfffffff, 0xc0000000, 0xffffffff, 0, 0, 0, 0, 0, 0x7fffffff, 0x80000000], np.uint32)
