@@ -74,5 +74,9 @@ void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const 
 uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t fill);
 /* An operand as a plan wants it. */
 Status plan_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t operand, Sharded *local);
+/* Whether two scalars are surely the same. */
+bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b);
+/* Bytes on the wire that were spent on operands that nobody else needs: looking through them saves it. */
+double operands_spent(const Spmd *spmd, const Instr *instr);
 /* The plan of an instruction. */
 Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool reduces, Plan *plan);

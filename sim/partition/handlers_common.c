@@ -132,6 +132,20 @@ uint32_t add_local(Spmd *spmd, const Instr *instr, const Shape *shape, const uin
   return at;
 }
 
+bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b) {
+  const Literal *x = spmd_instr(spmd, a)->literal, *y = spmd_instr(spmd, b)->literal;
+  if (a == b) return true;
+  return x != NULL && y != NULL && x->data != NULL && y->data != NULL &&
+         memcmp(x->data, y->data, dtype_bytes(x->shape->dtype)) == 0;
+}
+
+double operands_spent(const Spmd *spmd, const Instr *instr) {
+  double bytes = 0;
+  for (uint32_t i = 0; i < instr->operands.n; i++)
+    if (spmd->frame->uses[instr->operands.at[i]] == 1) bytes += spmd->frame->spent[instr->operands.at[i]];
+  return bytes;
+}
+
 uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t fill) {
   int64_t size = value->global->dims[dim], local = sharding_local_size(value->sharding, dim, size);
   if (local * sharding_shards(value->sharding, dim) == size) return value->instr;

@@ -27,6 +27,8 @@ typedef struct {
   Slide *slides;    /* an entry a dimension of the window */
   uint32_t n_slides;
   uint32_t n_sources; /* operands that windows slide over */
+  Sharded *operands;
+  Window window;
 } Sliding;
 
 static RowMap window_map(const WindowDim *window, int64_t rows, int64_t source_rows) {
@@ -58,7 +60,7 @@ static bool is_fetched(const Plan *plan, const Slide *slide) {
 /* The map of a source under a plan. */
 static RowMap map_under(const Sliding *op, const Plan *plan, const Slide *slide, uint32_t operand) {
   RowMap map = slide->map;
-  const Sharding *sharding = operand_value(op->spmd, op->instr, operand).at[0].sharding;
+  const Sharding *sharding = op->operands[operand].sharding;
   AxisList axes = plan->axes[slide->factor];
   map.whole = rows_are_whole(op->spmd->scratch, sharding, slide->source_dim, axes);
   return map;
@@ -85,12 +87,10 @@ static double halo_cost(void *self, const PlanProblem *problem, const Plan *plan
 
 static void choose(Sliding *op, double point_cost, Plan *plan) {
   Spmd *spmd = op->spmd;
-  Sharded *operands = ARENA_ARRAY(spmd->scratch, Sharded, op->rule->n_operands);
   const Shape **results = ARENA_ARRAY(spmd->scratch, const Shape *, op->rule->n_results);
-  for (uint32_t i = 0; i < op->rule->n_operands; i++) operands[i] = operand_value(spmd, op->instr, i).at[0];
   for (uint32_t i = 0; i < op->rule->n_results; i++) results[i] = shape_leaf(op->instr->shape, i);
   PlanProblem problem = {.rule = op->rule,
-                         .operands = operands,
+                         .operands = op->operands,
                          .wanted = wanted_of(spmd, op->instr).at,
                          .results = results,
                          .reduces = true,
@@ -117,7 +117,10 @@ static uint32_t add_factor(FactorRule *rule, int64_t size, FactorKind kind) {
 static Sliding sliding_new(Spmd *spmd, const Instr *instr) {
   const Shape *out = shape_leaf(instr->shape, 0);
   Sliding op = {.spmd = spmd, .instr = instr, .out = out, .rule = ARENA_NEW(spmd->scratch, FactorRule)};
-  op.n_slides = instr_window(instr).n;
+  op.window = instr_window(instr);
+  op.n_slides = op.window.n;
+  op.operands = ARENA_ARRAY(spmd->scratch, Sharded, instr->operands.n + 1);
+  for (uint32_t i = 0; i < instr->operands.n; i++) op.operands[i] = operand_value(spmd, instr, i).at[0];
   op.slides = ARENA_ARRAY(spmd->scratch, Slide, op.n_slides + 1);
   op.rule->factors = ARENA_ARRAY(spmd->scratch, Factor, 2 * (size_t)out->rank + 3);
   for (uint32_t d = 0; d < out->rank; d++) add_factor(op.rule, out->dims[d], FACTOR_PASS_THROUGH);
@@ -132,7 +135,7 @@ static Sliding sliding_new(Spmd *spmd, const Instr *instr) {
 static Status fetch(const Sliding *op, const Plan *plan, uint32_t operand, uint32_t fill, Window window,
                     uint32_t *local) {
   Spmd *spmd = op->spmd;
-  Sharded source = operand_value(spmd, op->instr, operand).at[0];
+  Sharded source = op->operands[operand];
   const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[operand], false);
   for (uint32_t i = 0; i < op->n_slides; i++)
     if (is_fetched(plan, &op->slides[i]) && map_under(op, plan, &op->slides[i], operand).whole)
@@ -156,7 +159,7 @@ static Status fetch(const Sliding *op, const Plan *plan, uint32_t operand, uint3
 }
 
 static Window window_copy(const Sliding *op) {
-  Window window = instr_window(op->instr);
+  Window window = op->window;
   window.at = arena_copy(op->spmd->scratch, window.at, window.n * sizeof *window.at);
   return window;
 }
@@ -190,9 +193,9 @@ static Status give(const Sliding *op, const Plan *plan, uint32_t local, ShardedV
 
 static void read_reduce_window(Sliding *op) {
   Arena *scratch = op->spmd->scratch;
-  Window window = instr_window(op->instr);
+  Window window = op->window;
   uint32_t rank = op->out->rank, n = op->instr->operands.n / 2;
-  const Shape *source = operand_value(op->spmd, op->instr, 0).at[0].global;
+  const Shape *source = op->operands[0].global;
   TensorFactors tensor = tensor_of_rank(scratch, rank);
   op->n_sources = n;
   op->rule->n_operands = 2 * n;
@@ -208,11 +211,43 @@ static void read_reduce_window(Sliding *op) {
   for (uint32_t i = 0; i < n; i++) op->rule->operands[i] = op->rule->results[i] = tensor;
 }
 
+/* The same over what was padded with the initial value, which is what windows have around the array and
+ * between dilated rows anyway. */
+static bool look_through_pad(Sliding *op) {
+  Spmd *spmd = op->spmd;
+  const Instr *pad = comp_instr(spmd->flat, spmd->frame->flat, op->instr->operands.at[0]);
+  if (pad->op != OP_PAD || op->instr->operands.n != 2) return false;
+  if (!same_scalar(spmd, operand_value(spmd, pad, 1).at[0].instr, op->operands[1].instr)) return false;
+  Padding padding = instr_padding(pad);
+  op->window = window_copy(op);
+  for (uint32_t d = 0; d < op->window.n; d++) {
+    WindowDim *window = &op->window.at[d];
+    if (padding.at[d].low < 0 || padding.at[d].high < 0) return false;
+    if (padding.at[d].interior != 0 && window->lhs_dilate != 1) return false;
+    window->pad_low += padding.at[d].low * window->lhs_dilate;
+    window->pad_high += padding.at[d].high * window->lhs_dilate;
+    window->lhs_dilate *= padding.at[d].interior + 1;
+  }
+  op->operands[0] = operand_value(spmd, pad, 0).at[0];
+  return true;
+}
+
+static void choose_reduce_window(Spmd *spmd, const Instr *instr, Sliding *op, Plan *plan) {
+  *op = sliding_new(spmd, instr);
+  read_reduce_window(op);
+  choose(op, hbm_point_bytes, plan);
+  Sliding through = sliding_new(spmd, instr);
+  if (!look_through_pad(&through)) return;
+  Plan other;
+  read_reduce_window(&through);
+  choose(&through, hbm_point_bytes, &other);
+  if (other.cost < plan->cost + operands_spent(spmd, instr)) *plan = other, *op = through;
+}
+
 Status handle_reduce_window(Spmd *spmd, const Instr *instr, ShardedValue *result) {
-  Sliding op = sliding_new(spmd, instr);
-  read_reduce_window(&op);
+  Sliding op;
   Plan plan;
-  choose(&op, hbm_point_bytes, &plan);
+  choose_reduce_window(spmd, instr, &op, &plan);
   uint32_t n = op.n_sources, *operands = ARENA_ARRAY(spmd->scratch, uint32_t, 2 * n);
   Window window = window_copy(&op);
   for (uint32_t i = 0; i < n; i++) {

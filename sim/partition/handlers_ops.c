@@ -149,13 +149,6 @@ static uint32_t neutral_of(Spmd *spmd, Opcode op, DType dtype, uint32_t init) {
   return init;
 }
 
-static bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b) {
-  const Literal *x = spmd_instr(spmd, a)->literal, *y = spmd_instr(spmd, b)->literal;
-  if (a == b) return true;
-  return x != NULL && y != NULL && x->data != NULL && y->data != NULL &&
-         memcmp(x->data, y->data, dtype_bytes(x->shape->dtype)) == 0;
-}
-
 /* `init` on the first device along the reduced axes, `neutral` on the others. */
 static uint32_t init_once(Spmd *spmd, AxisList axes, uint32_t init, uint32_t neutral) {
   if (axes.n == 0 || same_scalar(spmd, init, neutral)) return init;
@@ -263,7 +256,12 @@ Status handle_constant(Spmd *spmd, const Instr *instr, ShardedValue *result) {
 
 Status handle_broadcast(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   Sharded from = operand_value(spmd, instr, 0).at[0];
-  if (from.global->rank != 0) return handle_by_factors(spmd, instr, result);
+  if (from.global->rank != 0) {
+    TRY(handle_by_factors(spmd, instr, result));
+    result->at[0].source = arena_copy(spmd->scratch, &from, sizeof from);
+    result->at[0].source_dims = instr_ints(instr, ATTR_dimensions);
+    return STATUS_OK;
+  }
   const Sharding *wanted = wanted_of(spmd, instr).at[0];
   const Shape *local = sharding_local_shape(spmd->arena, wanted, instr->shape);
   *result = value_new(spmd, 1);

@@ -302,21 +302,13 @@ static bool read_window(Spmd *spmd, const Instr *instr, bool through, WindowOp *
   }
 }
 
-/* What was spent on operands that nobody else needs: looking through them saves it. */
-static double spent_on_operands(const Spmd *spmd, const Instr *instr) {
-  double bytes = 0;
-  for (uint32_t i = 0; i < instr->operands.n; i++)
-    if (spmd->frame->uses[instr->operands.at[i]] == 1) bytes += spmd->frame->spent[instr->operands.at[i]];
-  return bytes;
-}
-
 Status handle_window(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   WindowOp op, through;
   read_window(spmd, instr, false, &op);
   Plan plan = window_plan(&op);
   if (read_window(spmd, instr, true, &through)) {
     Plan other = window_plan(&through);
-    if (other.cost < plan.cost + spent_on_operands(spmd, instr)) plan = other, op = through;
+    if (other.cost < plan.cost + operands_spent(spmd, instr)) plan = other, op = through;
   }
   uint32_t local = 0;
   TRY(build(&op, &plan, &local));

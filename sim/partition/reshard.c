@@ -6,6 +6,8 @@
 #include "sim/partition/reshard_route.h"
 #include "sim/partition/row_exchange.h"
 
+#include <math.h>
+
 typedef struct CachedRoute {
   AtomSpace space;
   Route route;
@@ -270,10 +272,34 @@ static Sharded nearest(Spmd *spmd, const Sharded *value, const Sharding *to, dou
   return best;
 }
 
+/* How the source of a broadcast lies where the broadcast lies as `to`. */
+static const Sharding *source_sharding(Spmd *spmd, const Sharded *value, const Sharding *to) {
+  const Sharding *sharding = sharding_replicated(spmd->arena, to->mesh, value->source->global->rank, false);
+  for (uint32_t d = 0; d < sharding->rank; d++)
+    sharding = sharding_with_dim(spmd->arena, sharding, d, to->dims[value->source_dims.at[d]].axes);
+  return sharding;
+}
+
 double reshard_cost(Spmd *spmd, const Sharded *value, const Sharding *to) {
   double cost = 0;
-  if (value->scalar == NO_ID) nearest(spmd, value, to, &cost);
-  return cost;
+  if (value->scalar != NO_ID) return 0;
+  nearest(spmd, value, to, &cost);
+  if (cost == 0 || value->source == NULL) return cost;
+  return fmin(cost, reshard_cost(spmd, value->source, source_sharding(spmd, value, to)));
+}
+
+/* The broadcast made anew from its source, brought to where it is needed. */
+static Status broadcast_again(Spmd *spmd, const Sharded *value, const Sharding *to, Sharded *result) {
+  Sharded source;
+  TRY(reshard(spmd, *value->source, source_sharding(spmd, value, to), &source));
+  const Shape *local = sharding_local_shape(spmd->arena, to, value->global);
+  *result = *value;
+  result->sharding = to;
+  result->instr = spmd_add(spmd, OP_BROADCAST, local, &source.instr, 1);
+  Ints dims = value->source_dims;
+  instr_set_ints(spmd->module, spmd_instr(spmd, result->instr), ATTR_dimensions, dims.at, dims.n);
+  spmd_know(spmd, value, result);
+  return STATUS_OK;
 }
 
 /* Writes the steps; each form on the way that is a sharding is remembered. */
@@ -315,6 +341,8 @@ Status reshard(Spmd *spmd, Sharded value, const Sharding *to, Sharded *result) {
     *result = from;
     return STATUS_OK;
   }
+  if (value.source != NULL && reshard_cost(spmd, value.source, source_sharding(spmd, &value, to)) < cost)
+    return broadcast_again(spmd, &value, to, result);
   const CachedRoute *cached = route_between(spmd, value.global, from.sharding, to);
   const Sharding *stop = cached == NULL ? stopover(spmd, from.sharding, to) : NULL;
   if (stop != NULL) {

@@ -5,12 +5,14 @@
 #include "sim/partition/partition.h"
 
 /* An array as the devices hold it: an instruction of the computation being built, of the local shape. */
-typedef struct {
+typedef struct Sharded {
   uint32_t instr;
   const Sharding *sharding; /* may be unreduced */
   const Shape *global;
-  uint32_t scalar;  /* the scalar that it is a broadcast of; NO_ID: anything else */
-  uint32_t reducer; /* of an unreduced value: the computation that combines the parts */
+  uint32_t scalar;              /* the scalar that it is a broadcast of; NO_ID: anything else */
+  uint32_t reducer;             /* of an unreduced value: the computation that combines the parts */
+  const struct Sharded *source; /* the array that it is a broadcast of; NULL: anything else */
+  Ints source_dims;             /* where the source's dimensions are */
 } Sharded;
 
 /* A value of the program: an array, or the leaves of a tuple. */

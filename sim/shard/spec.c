@@ -88,10 +88,10 @@ Status sharding_parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t ra
   TRY(scan_expect(&scan, "("));
   for (uint32_t d = 0; !scan_take(&scan, ")"); d++) {
     TRY(scan_dim(&scan, mesh, &used, &axes));
-    RETURN_IF(d >= rank && axes.n != 0,
+    RETURN_IF(d >= rank,
               diag_fail(diag, STATUS_USAGE, NOWHERE, NULL,
                         "spec %.*s has more entries than the value's rank %u", STR_ARG(text), rank));
-    if (d < rank) parsed = sharding_with_dim(arena, parsed, d, axes);
+    parsed = sharding_with_dim(arena, parsed, d, axes);
     if (!scan_sees(&scan, ")")) TRY(scan_expect(&scan, ","));
   }
   *sharding = parsed;

@@ -347,6 +347,16 @@ def pad(m):
     m.add(v.dtype, dims, "pad", [v, m.constant(m.random.choice([0, 1, -2]))], "padding=" + "x".join(parts), max(v.bound, 2))
 
 
+@op(1)
+def pad_and_crop(m):
+    v = m.any(1)
+    low, high = [m.below(4) for _ in v.dims], [m.below(4) for _ in v.dims]
+    dims = [n + a + b for n, a, b in zip(v.dims, low, high)]
+    wide = m.add(v.dtype, dims, "pad", [v, m.constant(1)], "padding=" + "x".join(f"{a}_{b}" for a, b in zip(low, high)), max(v.bound, 1), m.chance(30))
+    cuts = [(m.below(n // 2 + 1), n - m.below(n // 2)) for n in dims]
+    m.add(v.dtype, [b - a for a, b in cuts], "slice", [wide], "slice={" + ", ".join(f"[{a}:{b}]" for a, b in cuts) + "}", wide.bound)
+
+
 @op(3)
 def concatenate(m):
     a = m.any(1)
@@ -500,6 +510,12 @@ PLAIN = (1, 1, 0, 0, 1, 1)
 @op(4)
 def reduce_window(m):
     v = m.any(1)
+    kind = m.random.choice(["sum", "max", "min"])
+    start = m.constant({"sum": 0, "max": -8, "min": 8}[kind])
+    if m.chance(25):  # around and between its rows what windows have there anyway
+        edges = [(m.below(3), m.below(3), m.random.choice([0, 1])) for _ in v.dims]
+        dims = [n + low + high + (n - 1) * inside for n, (low, high, inside) in zip(v.dims, edges)]
+        v = m.add(v.dtype, dims, "pad", [v, start], "padding=" + "x".join(f"{a}_{b}_{c}" for a, b, c in edges), max(v.bound, 8))
     parts, dims = [], []
     for n in v.dims:
         if m.chance(60):
@@ -511,8 +527,6 @@ def reduce_window(m):
         parts.append(part)
         dims.append(count)
     n = math.prod(p[0] for p in parts)
-    kind = m.random.choice(["sum", "max", "min"])
-    start = m.constant({"sum": 0, "max": -8, "min": 8}[kind])
     m.add(v.dtype, dims, "reduce-window", [v, start], f"{window_text(parts)}, to_apply={kind}_{v.dtype}", v.bound * n + 8)
 
 
