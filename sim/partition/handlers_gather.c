@@ -4,6 +4,7 @@
  * parts of the result, which are then combined. (GSPMD's index-parallel and operand-passthrough ways, in
  * one.) */
 #include "sim/partition/handlers.h"
+#include "sim/partition/iota_column.h"
 
 typedef struct {
   Spmd *spmd;
@@ -20,6 +21,10 @@ typedef struct {
 static AxisList dim_axes(const Indexed *at, uint32_t dim) {
   Ids factors = at->plan->rule->operands[0].dims[dim];
   return factors.n == 1 ? at->plan->axes[factors.at[0]] : (AxisList){0};
+}
+
+static FactorKind dim_kind(const Indexed *at, uint32_t dim) {
+  return at->plan->rule->factors[at->plan->rule->operands[0].dims[dim].at[0]].kind;
 }
 
 /* Whether an index says where the window begins along the dimension. */
@@ -77,7 +82,8 @@ static void widen_indices(Indexed *at) {
   at->indices = spmd_add(at->spmd, OP_CONVERT, wide, &at->indices, 1);
 }
 
-/* Makes an index column relative to the device's part; of a gather, notes where it points into the part. */
+/* Makes an index column relative to the device's part; of a gather, notes where it points into the part
+ * unless it always does. */
 static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gather) {
   Spmd *spmd = at->spmd;
   AxisList axes = dim_axes(at, dim);
@@ -89,7 +95,7 @@ static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gat
   }
   value = spmd_binary(spmd, OP_SUBTRACT, value, splat_like(spmd, offset_of(at, axes, tile), value));
   set_column(at, column, value);
-  if (!gather) return;
+  if (!gather || dim_kind(at, dim) != FACTOR_REDUCTION) return;
   uint32_t low = spmd_compare(spmd, value, "GE", number_like(spmd, 0, value));
   uint32_t high = spmd_compare(spmd, value, "LT", number_like(spmd, tile, value));
   uint32_t ok = spmd_binary(spmd, OP_AND, low, high);
@@ -98,11 +104,11 @@ static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gat
 
 /* A window that is all of a dimension can only begin at its first row, on every device. */
 static void localize_indices(Indexed *at, bool gather) {
-  widen_indices(at);
   for (uint32_t i = 0; i < at->index_map.n; i++) {
     uint32_t dim = (uint32_t)at->index_map.at[i];
-    if (dim_axes(at, dim).n != 0 && at->windows[dim] != at->whole->dims[dim])
-      localize_column(at, i, dim, gather);
+    if (dim_axes(at, dim).n == 0 || at->windows[dim] == at->whole->dims[dim]) continue;
+    widen_indices(at);
+    localize_column(at, i, dim, gather);
   }
 }
 
@@ -127,7 +133,7 @@ static int64_t *update_windows(Spmd *spmd, const Instr *instr, const Shape *upda
 
 /* The rule, but that a part of a dimension that is picked without an index, its first rows, is not to be cut.
  */
-static const FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRule *rule, AttrId batching) {
+static FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRule *rule, AttrId batching) {
   Spmd *spmd = at->spmd;
   FactorRule *copy = arena_copy(spmd->scratch, rule, sizeof *rule);
   copy->factors = arena_copy(spmd->scratch, rule->factors, rule->n_factors * sizeof *rule->factors);
@@ -138,6 +144,31 @@ static const FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRu
     for (uint32_t i = 0; i < factors.n; i++) copy->factors[factors.at[i]].kind = FACTOR_NEED_REPLICATION;
   }
   return copy;
+}
+
+static bool tensor_has_factor(const TensorFactors *tensor, uint32_t factor) {
+  for (uint32_t d = 0; d < tensor->rank; d++)
+    for (uint32_t i = 0; i < tensor->dims[d].n; i++)
+      if (tensor->dims[d].at[i] == factor) return true;
+  return false;
+}
+
+/* The rule, but that rows of the operand that the indices count through are cut as the indices are. */
+static void join_coordinates(const Indexed *at, FactorRule *rule, bool gather) {
+  Spmd *spmd = at->spmd;
+  const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
+  uint32_t indices = at->instr->operands.at[1];
+  for (uint32_t i = 0; i < at->index_map.n; i++) {
+    uint32_t dim = (uint32_t)at->index_map.at[i];
+    int64_t beside = column_coordinate(comp, indices, at->vector_dim, i);
+    if (beside == NO_COORDINATE || beside == at->vector_dim || at->windows[dim] != 1) continue;
+    if (comp->instrs.at[indices].shape->dims[beside] != at->whole->dims[dim]) continue;
+    Ids factors = rule->operands[1].dims[beside];
+    if (factors.n != 1 || tensor_has_factor(&rule->operands[0], factors.at[0])) continue;
+    rule->factors[factors.at[0]].kind = FACTOR_PASS_THROUGH;
+    rule->operands[0].dims[dim] = factors;
+    if (!gather) rule->results[0].dims[dim] = factors;
+  }
 }
 
 /* --- gather
@@ -193,14 +224,15 @@ static const Shape *local_result(const Indexed *at) {
 }
 
 Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result) {
-  const FactorRule *rule = rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
+  const FactorRule *known = rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
   Indexed at = {
       .spmd = spmd, .instr = instr, .whole = operand_value(spmd, instr, 0).at[0].global, .ok = NO_ID};
   at.index_map = instr_ints(instr, ATTR_start_index_map);
   at.vector_dim = instr_int(instr, ATTR_index_vector_dim, 0);
-  if (rule == NULL) return handle_replicated(spmd, instr, result);
+  if (known == NULL) return handle_replicated(spmd, instr, result);
   at.windows = instr_ints(instr, ATTR_slice_sizes).at;
-  rule = rule_with_whole_parts(&at, rule, ATTR_operand_batching_dims);
+  FactorRule *rule = rule_with_whole_parts(&at, known, ATTR_operand_batching_dims);
+  join_coordinates(&at, rule, true);
   Plan plan;
   Sharded operand, indices;
   TRY(plan_instr(spmd, instr, rule, true, &plan));
@@ -209,7 +241,7 @@ Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   at.plan = &plan;
   at.operand = operand.instr;
   at.indices = indices.instr;
-  if (plan_reduced_axes(spmd, &plan).n != 0) localize_indices(&at, true);
+  localize_indices(&at, true);
   uint32_t local = add_local(spmd, instr, local_result(&at), (uint32_t[]){at.operand, at.indices}, 2);
   set_slice_sizes(&at, local);
   if (at.ok != NO_ID) local = mask_rows(&at, local);
@@ -248,13 +280,14 @@ static uint32_t scatter_base(const Indexed *at, Opcode op) {
 }
 
 Status handle_scatter(Spmd *spmd, const Instr *instr, ShardedValue *result) {
-  const FactorRule *rule = rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
+  const FactorRule *known = rule_of(spmd->scratch, spmd->flat, spmd->frame->flat, instr);
   Indexed at = {.spmd = spmd, .instr = instr, .whole = instr->shape, .ok = NO_ID};
   at.index_map = instr_ints(instr, ATTR_scatter_dims_to_operand_dims);
   at.vector_dim = instr_int(instr, ATTR_index_vector_dim, 0);
-  if (rule == NULL || instr->operands.n != 3) return handle_replicated(spmd, instr, result);
+  if (known == NULL || instr->operands.n != 3) return handle_replicated(spmd, instr, result);
   at.windows = update_windows(spmd, instr, operand_value(spmd, instr, 2).at[0].global);
-  rule = rule_with_whole_parts(&at, rule, ATTR_input_batching_dims);
+  FactorRule *rule = rule_with_whole_parts(&at, known, ATTR_input_batching_dims);
+  join_coordinates(&at, rule, false);
   Plan plan;
   Sharded operand, updates;
   TRY(plan_instr(spmd, instr, rule, true, &plan));

@@ -190,6 +190,17 @@ class Maker:
         """An s32 array of -4 to 8: a parameter that is sharded somehow."""
         return self.parameter(dims, "s32") if self.dtype != "s32" or self.chance(60) else self.any_of("s32", dims)
 
+    def counted(self, dims, at, operand):
+        """Indices whose first column is a coordinate of theirs that is as long as what it looks up in `operand`."""
+        fits = [d for d, n in enumerate(dims) if d != at and n == operand]
+        if not fits or not self.chance(40):
+            return self.indices(dims)
+        column = self.add("s32", [n for d, n in enumerate(dims) if d != at], "iota", [], f"iota_dimension={fits[0] - (fits[0] > at)}", operand, pool=False)
+        parts = [self.add("s32", [1 if d == at else n for d, n in enumerate(dims)], "reshape", [column], bound=operand, pool=False)]
+        if dims[at] > 1:
+            parts.append(self.parameter([dims[at] - 1 if d == at else n for d, n in enumerate(dims)], "s32"))
+        return self.add("s32", dims, "concatenate", parts, f"dimensions={{{at}}}", bound=8, pool=False) if len(parts) > 1 else parts[0]
+
     def any_of(self, dtype, dims):
         found = [v for v in self.pool if v.dtype == dtype and v.dims == tuple(dims)]
         return self.random.choice(found) if found else self.parameter(dims, dtype)
@@ -353,7 +364,7 @@ def pad_and_crop(m):
     low, high = [m.below(4) for _ in v.dims], [m.below(4) for _ in v.dims]
     dims = [n + a + b for n, a, b in zip(v.dims, low, high)]
     wide = m.add(v.dtype, dims, "pad", [v, m.constant(1)], "padding=" + "x".join(f"{a}_{b}" for a, b in zip(low, high)), max(v.bound, 1), m.chance(30))
-    cuts = [(m.below(n // 2 + 1), n - m.below(n // 2)) for n in dims]
+    cuts = [(m.below(n // 2 + 1), n - m.below((n + 1) // 2)) for n in dims]
     m.add(v.dtype, [b - a for a, b in cuts], "slice", [wide], "slice={" + ", ".join(f"[{a}:{b}]" for a, b in cuts) + "}", wide.bound)
 
 
@@ -419,7 +430,8 @@ def indexed_dims(m, v):
 def gather(m):
     v = m.any(1)
     looked, beside, sizes, dropped = indexed_dims(m, v)
-    batch = [v.dims[d] for d in beside] + [m.random.choice([1, 3, 4, 8]) for _ in range(m.below(2) + (not beside))]
+    lengths = [1, 3, 4, 8] + [v.dims[looked[0]]] * 3
+    batch = [v.dims[d] for d in beside] + [m.random.choice(lengths) for _ in range(m.below(2) + (not beside))]
     flat = len(looked) == 1 and m.chance(30)
     at = len(batch) if flat or m.chance(70) else m.below(len(batch) + 1)
     index_dims = batch if flat else batch[:at] + [len(looked)] + batch[at:]
@@ -433,14 +445,15 @@ def gather(m):
     if beside:
         where = 0 if flat or at > 0 else 1
         attrs += f", operand_batching_dims={braces(beside)}, start_indices_batching_dims={{{where}}}"
-    m.add(v.dtype, dims, "gather", [v, m.indices(index_dims)], attrs + f", index_vector_dim={at}, slice_sizes={braces(sizes)}", v.bound)
+    m.add(v.dtype, dims, "gather", [v, m.indices(index_dims) if flat else m.counted(index_dims, at, v.dims[looked[0]])], attrs + f", index_vector_dim={at}, slice_sizes={braces(sizes)}", v.bound)
 
 
 @op(4)
 def scatter(m):
     v = m.any(1)
     looked, beside, sizes, dropped = indexed_dims(m, v)
-    batch = [v.dims[d] for d in beside] + [m.random.choice([1, 3, 4, 8]) for _ in range(m.below(2) + (not beside))]
+    lengths = [1, 3, 4, 8] + [v.dims[looked[0]]] * 3
+    batch = [v.dims[d] for d in beside] + [m.random.choice(lengths) for _ in range(m.below(2) + (not beside))]
     at = len(batch)
     windows = [sizes[d] for d in range(v.rank) if d not in dropped and d not in beside]
     rank = len(batch) + len(windows)
@@ -456,7 +469,7 @@ def scatter(m):
     attrs = f"update_window_dims={braces(inside)}, inserted_window_dims={braces(dropped)}, scatter_dims_to_operand_dims={braces(looked)}"
     if beside:
         attrs += f", input_batching_dims={braces(beside)}, scatter_indices_batching_dims={{0}}"
-    m.like(v, "scatter", [v, m.indices(batch + [len(looked)]), u], attrs + f", index_vector_dim={at}, to_apply={kind}_{v.dtype}",
+    m.like(v, "scatter", [v, m.counted(batch + [len(looked)], at, v.dims[looked[0]]), u], attrs + f", index_vector_dim={at}, to_apply={kind}_{v.dtype}",
            bound={"sum": v.bound + u.bound * math.prod(batch)}.get(kind, max(v.bound, u.bound)))
 
 
