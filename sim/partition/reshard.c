@@ -112,6 +112,22 @@ static uint32_t emit_all_gather(const Emit *emit, uint32_t instr) {
   return spmd_resize(emit->spmd, instr, dims_of(emit, &emit->step->after), NO_ID);
 }
 
+/* Each device's rows in their place among zeros; the sum over the group is all of them. */
+static uint32_t emit_sum_gather(const Emit *emit, uint32_t instr) {
+  Spmd *spmd = emit->spmd;
+  uint32_t dim = emit->step->dim;
+  int64_t rows = dims_of(emit, &emit->step->before)[dim], room = rows * (moved_product(emit) - 1);
+  int64_t *start = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++)
+    start[d] = room - mesh_index(spmd->mesh, moved_axes(emit), d) * rows;
+  instr = spmd_pad(spmd, instr, dim, room, room, NO_ID);
+  instr = spmd_device_rows(spmd, instr, dim, start, room + rows);
+  int64_t *dims = dims_of(emit, &emit->step->after);
+  Emit sum = *emit;
+  sum.reducer = spmd_adder(spmd, emit->space->shape->dtype);
+  return add_collective(&sum, OP_ALL_REDUCE, spmd_resize(spmd, instr, dims, NO_ID), dims, -1);
+}
+
 static uint32_t emit_all_reduce(const Emit *emit, uint32_t instr) {
   return add_collective(emit, OP_ALL_REDUCE, instr, dims_of(emit, &emit->step->after), -1);
 }
@@ -221,13 +237,11 @@ static uint32_t emit_retile(const Emit *emit, uint32_t instr) {
   return exchange_rows(spmd, instr, &exchange);
 }
 
-static uint32_t (*const emitters[])(const Emit *, uint32_t) = {[ROUTE_SLICE] = emit_slice,
-                                                               [ROUTE_PERMUTE] = emit_permute,
-                                                               [ROUTE_ALL_TO_ALL] = emit_all_to_all,
-                                                               [ROUTE_ALL_GATHER] = emit_all_gather,
-                                                               [ROUTE_REDUCE_SCATTER] = emit_reduce_scatter,
-                                                               [ROUTE_ALL_REDUCE] = emit_all_reduce,
-                                                               [ROUTE_RETILE] = emit_retile};
+static uint32_t (*const emitters[])(const Emit *, uint32_t) = {
+    [ROUTE_SLICE] = emit_slice,           [ROUTE_PERMUTE] = emit_permute,
+    [ROUTE_ALL_TO_ALL] = emit_all_to_all, [ROUTE_ALL_GATHER] = emit_all_gather,
+    [ROUTE_SUM_GATHER] = emit_sum_gather, [ROUTE_REDUCE_SCATTER] = emit_reduce_scatter,
+    [ROUTE_ALL_REDUCE] = emit_all_reduce, [ROUTE_RETILE] = emit_retile};
 
 /* --- reshard
  * ------------------------------------------------------------------------------------------------------ */

@@ -177,6 +177,20 @@ static void move_all_gather(Search *search, uint32_t node, const Placement *now,
   offer(search, node, step);
 }
 
+/* All levels that may go at once, summed: it pays where there are more shards than rows. */
+static void move_sum_gather(Search *search, uint32_t node, const Placement *now, uint32_t dim) {
+  const AtomSpace *space = search->space;
+  Levels levels = placement_levels(space, now, dim);
+  uint32_t n = levels.n - search->fixed[dim];
+  if (n == 0 || !levels_uniform(space, now, &levels, n)) return;
+  RouteStep step = {.kind = ROUTE_SUM_GATHER, .dim = dim, .before = *now, .after = *now};
+  step.moved = last_levels(&levels, n);
+  placement_pop(space, &step.after, dim, n);
+  double group = (double)atoms_product(space, &step.moved);
+  step.bytes = 2 * placement_bytes(space, &step.after) * (group - 1) / group;
+  offer(search, node, step);
+}
+
 /* The last levels of a dimension, one to all of them, move as they are to the end of another. */
 static void move_all_to_all(Search *search, uint32_t node, const Placement *now, uint32_t dim) {
   const AtomSpace *space = search->space;
@@ -388,6 +402,7 @@ static void expand(Search *search, uint32_t node) {
     move_slice(search, node, &now, d);
     move_reduce_scatter(search, node, &now, d);
     move_all_gather(search, node, &now, d);
+    move_sum_gather(search, node, &now, d);
     move_all_to_all(search, node, &now, d);
     move_retile(search, node, &now, d);
   }

@@ -10,6 +10,7 @@ typedef enum {
   ROUTE_PERMUTE,        /* the same tiles on other devices */
   ROUTE_ALL_TO_ALL,     /* levels move from one dimension to another */
   ROUTE_ALL_GATHER,     /* the last levels of a dimension go */
+  ROUTE_SUM_GATHER,     /* the same as a sum of parts, where most devices hold padding alone */
   ROUTE_REDUCE_SCATTER, /* unreduced atoms become levels */
   ROUTE_ALL_REDUCE,     /* unreduced atoms become replicated */
   ROUTE_RETILE          /* other tile sizes of the same levels: rows change hands at the borders */
