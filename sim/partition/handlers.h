@@ -74,6 +74,8 @@ void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const 
 uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t fill);
 /* An operand as a plan wants it. */
 Status plan_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t operand, Sharded *local);
+/* The row at which a device's part of a dimension begins that is cut along `axes` into tiles. */
+uint32_t part_offset(Spmd *spmd, AxisList axes, int64_t tile);
 /* Whether two scalars are surely the same. */
 bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b);
 /* Bytes on the wire that were spent on operands that nobody else needs: looking through them saves it. */

@@ -132,6 +132,12 @@ uint32_t add_local(Spmd *spmd, const Instr *instr, const Shape *shape, const uin
   return at;
 }
 
+uint32_t part_offset(Spmd *spmd, AxisList axes, int64_t tile) {
+  int64_t *offsets = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
+  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++) offsets[d] = mesh_index(spmd->mesh, axes, d) * tile;
+  return spmd_table(spmd, offsets);
+}
+
 bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b) {
   const Literal *x = spmd_instr(spmd, a)->literal, *y = spmd_instr(spmd, b)->literal;
   if (a == b) return true;

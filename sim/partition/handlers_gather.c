@@ -67,13 +67,6 @@ static uint32_t number_like(Spmd *spmd, int64_t value, uint32_t like) {
   return splat_like(spmd, spmd_scalar(spmd, DTYPE_S32, (double)value), like);
 }
 
-static uint32_t offset_of(const Indexed *at, AxisList axes, int64_t tile) {
-  Spmd *spmd = at->spmd;
-  int64_t *offsets = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
-  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++) offsets[d] = mesh_index(spmd->mesh, axes, d) * tile;
-  return spmd_table(spmd, offsets);
-}
-
 /* Indices as s32, so that differences may be negative. */
 static void widen_indices(Indexed *at) {
   const Shape *shape = indices_shape(at);
@@ -93,7 +86,7 @@ static void localize_column(Indexed *at, uint32_t column, uint32_t dim, bool gat
     uint32_t operands[] = {number_like(spmd, 0, value), value, number_like(spmd, rows - 1, value)};
     value = spmd_add(spmd, OP_CLAMP, spmd_shape(spmd, value), operands, 3);
   }
-  value = spmd_binary(spmd, OP_SUBTRACT, value, splat_like(spmd, offset_of(at, axes, tile), value));
+  value = spmd_binary(spmd, OP_SUBTRACT, value, splat_like(spmd, part_offset(spmd, axes, tile), value));
   set_column(at, column, value);
   if (!gather || dim_kind(at, dim) != FACTOR_REDUCTION) return;
   uint32_t low = spmd_compare(spmd, value, "GE", number_like(spmd, 0, value));
@@ -146,13 +139,6 @@ static FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRule *ru
   return copy;
 }
 
-static bool tensor_has_factor(const TensorFactors *tensor, uint32_t factor) {
-  for (uint32_t d = 0; d < tensor->rank; d++)
-    for (uint32_t i = 0; i < tensor->dims[d].n; i++)
-      if (tensor->dims[d].at[i] == factor) return true;
-  return false;
-}
-
 /* The rule, but that rows of the operand that the indices count through are cut as the indices are. */
 static void join_coordinates(const Indexed *at, FactorRule *rule, bool gather) {
   Spmd *spmd = at->spmd;
@@ -164,7 +150,7 @@ static void join_coordinates(const Indexed *at, FactorRule *rule, bool gather) {
     if (beside == NO_COORDINATE || beside == at->vector_dim || at->windows[dim] != 1) continue;
     if (comp->instrs.at[indices].shape->dims[beside] != at->whole->dims[dim]) continue;
     Ids factors = rule->operands[1].dims[beside];
-    if (factors.n != 1 || tensor_has_factor(&rule->operands[0], factors.at[0])) continue;
+    if (factors.n != 1 || tensor_has(&rule->operands[0], factors.at[0])) continue;
     rule->factors[factors.at[0]].kind = FACTOR_PASS_THROUGH;
     rule->operands[0].dims[dim] = factors;
     if (!gather) rule->results[0].dims[dim] = factors;
@@ -274,7 +260,7 @@ static uint32_t scatter_base(const Indexed *at, Opcode op) {
   if (axes.n == 0 || (op != OP_ADD && op != OP_MULTIPLY)) return at->operand;
   const Shape *shape = spmd_shape(spmd, at->operand);
   uint32_t neutral = spmd_scalar(spmd, shape->dtype, op == OP_MULTIPLY);
-  uint32_t first = spmd_compare(spmd, offset_of(at, axes, 1), "EQ", spmd_scalar(spmd, DTYPE_S32, 0));
+  uint32_t first = spmd_compare(spmd, part_offset(spmd, axes, 1), "EQ", spmd_scalar(spmd, DTYPE_S32, 0));
   uint32_t mask = spmd_splat(spmd, first, shape_with_dtype(spmd->arena, shape, DTYPE_PRED));
   return spmd_select(spmd, mask, at->operand, splat_like(spmd, neutral, at->operand));
 }

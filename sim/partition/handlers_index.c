@@ -29,13 +29,6 @@ static TensorFactors tensor_new(Arena *arena, const Shape *shape, const Shape *w
   return tensor;
 }
 
-/* The row at which a device's part of a cut dimension begins. */
-static uint32_t part_offset(Spmd *spmd, AxisList axes, int64_t tile) {
-  int64_t *offsets = ARENA_ARRAY(spmd->scratch, int64_t, spmd->mesh->n_devices);
-  for (uint32_t d = 0; d < spmd->mesh->n_devices; d++) offsets[d] = mesh_index(spmd->mesh, axes, d) * tile;
-  return spmd_table(spmd, offsets);
-}
-
 static uint32_t clamp(Spmd *spmd, uint32_t value, double least, double most) {
   DType dtype = spmd_shape(spmd, value)->dtype;
   uint32_t operands[] = {spmd_scalar(spmd, dtype, least), value, spmd_scalar(spmd, dtype, most)};

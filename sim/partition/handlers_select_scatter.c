@@ -3,6 +3,7 @@
  * selected, sources that do not exist add nothing. */
 #include "sim/partition/handlers.h"
 #include "sim/partition/row_map.h"
+#include "sim/partition/rows.h"
 
 #include <math.h>
 
@@ -21,18 +22,6 @@ typedef struct {
   RowNeeds operand, source;
   int64_t *start; /* of the device's part in its rows of the operand, by position */
 } Reach;
-
-static int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
-}
-
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
 
 static Interval within(int64_t start, int64_t stop, int64_t rows) {
   Interval cut = {most(start, 0), least(stop, rows)};

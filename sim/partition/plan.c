@@ -110,7 +110,7 @@ static bool tensor_allows(const Plan *plan, const TensorFactors *tensor) {
   return true;
 }
 
-static bool tensor_has(const TensorFactors *tensor, uint32_t factor) {
+bool tensor_has(const TensorFactors *tensor, uint32_t factor) {
   for (uint32_t d = 0; d < tensor->rank; d++)
     for (uint32_t i = 0; i < tensor->dims[d].n; i++)
       if (tensor->dims[d].at[i] == factor) return true;

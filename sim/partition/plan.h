@@ -38,3 +38,5 @@ Plan plan_choose(Spmd *spmd, const PlanProblem *problem);
 const Sharding *plan_sharding(Spmd *spmd, const Plan *plan, const TensorFactors *tensor, bool unreduced);
 /* The axes of all reduction factors, in the order of the factors. */
 AxisList plan_reduced_axes(Spmd *spmd, const Plan *plan);
+/* Whether a factor is in a dimension of the tensor. */
+bool tensor_has(const TensorFactors *tensor, uint32_t factor);

@@ -1,23 +1,12 @@
 /* Row maps: see row_map.h. */
 #include "sim/partition/row_map.h"
 
+#include "sim/partition/rows.h"
+
 #include <math.h>
 
 /* More rounds than this are no halo any more. */
 enum { MOST_ROUNDS = 8 };
-
-static int64_t floor_div(int64_t a, int64_t b) {
-  return a / b - (a % b < 0);
-}
-static int64_t ceil_div(int64_t a, int64_t b) {
-  return a / b + (a % b > 0);
-}
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-static int64_t most(int64_t a, int64_t b) {
-  return a > b ? a : b;
-}
 
 /* --- needs
  * -------------------------------------------------------------------------------------------------------- */
