@@ -42,10 +42,37 @@ Status translate_conj(Translator *tr, Opcode op) {
   (void)op;
   TRY(expect_operand_count(tr, 1, 1));
   TRY(use_operand(tr, 0, &operand));
-  RETURN_IF(dtype_class(instr_shape(tr, operand)->dtype) != DCLASS_COMPLEX,
-            OP_FAIL(tr, tr->op->at, NULL, "conj takes complex numbers"));
+  if (dtype_class(instr_shape(tr, operand)->dtype) != DCLASS_COMPLEX) return give(tr, operand);
   split(tr, operand, &real, &imag);
   return give(tr, join(tr, real, emit_unary(tr, OP_NEGATE, imag)));
+}
+
+static Status equal_to(Translator *tr, uint32_t operand, double value) {
+  uint32_t right = emit_number(tr, instr_shape(tr, operand), value);
+  return give(tr, emit_compare(tr, "EQ", operand, right));
+}
+
+Status translate_is_inf(Translator *tr, Opcode op) {
+  uint32_t operand;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  return equal_to(tr, emit_unary(tr, op, operand), INFINITY);
+}
+
+Status translate_is_pos_inf(Translator *tr, Opcode op) {
+  uint32_t operand;
+  (void)op;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  return equal_to(tr, operand, INFINITY);
+}
+
+Status translate_is_neg_inf(Translator *tr, Opcode op) {
+  uint32_t operand;
+  (void)op;
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  return equal_to(tr, operand, -INFINITY);
 }
 
 Status translate_top_k(Translator *tr, Opcode op) {

@@ -88,6 +88,13 @@ typedef struct {
   uint32_t line, inner;
 } MlirLocation;
 
+/* A literal whose elements are told at the end of the text. */
+typedef struct {
+  Str name;
+  Literal *literal;
+  const char *at;
+} MlirResource;
+
 typedef struct {
   Lexer lex;
   Arena *arena, *scratch; /* the module's; the tree's */
@@ -99,6 +106,8 @@ typedef struct {
   Vec(MlirAttr) aliased; /* what they stand for */
   StrMap *type_aliases;  /* !name */
   Vec(const Shape *) aliased_types;
+  Vec(MlirResource) resources;
+  Vec(Str) resource_texts;
   StrMap *location_names;
   Vec(MlirLocation) locations; /* at[0] is unknown */
 } MlirReader;
@@ -129,6 +138,11 @@ bool mlir_at_type(Lexer *lex);
 
 /* mlir_dense.c: what stands between the brackets of dense<…>. */
 Status mlir_dense(MlirReader *reader, Str body, const Shape *shape, const Literal **literal);
+/* The elements from their bytes in hexadecimal, without 0x; `where` is for errors. */
+Status mlir_dense_bytes(MlirReader *reader, const char *where, Str hex, const Shape *shape, Literal *literal);
+
+/* mlir_resource.c: the section at the end of a text, from behind its `{-#`. */
+Status mlir_resources(MlirReader *reader);
 
 /* mlir_attr.c */
 Status mlir_attr(MlirReader *reader, MlirAttr *attr);

@@ -204,6 +204,18 @@ static Status read_bare_dialect_attr(MlirReader *reader, MlirAttr *attr) {
   return mlir_balanced(&reader->lex, &attr->text);
 }
 
+/* dense_resource<name>: elements that are told at the end of the text, or nowhere. */
+static Status use_resource(MlirReader *reader, Str body, MlirAttr *attr) {
+  Literal *elided = ARENA_NEW(reader->arena, Literal);
+  Lexer inside = mlir_part(&reader->lex, str_trim(body));
+  Str name;
+  TRY(mlir_suffix_name(&inside, "the name of a resource", &name));
+  *elided = (Literal){.shape = attr->type, .elided = true};
+  attr->literal = elided;
+  VEC_PUSH(reader->scratch, &reader->resources, (MlirResource){name, elided, attr->at});
+  return STATUS_OK;
+}
+
 /* Dense elements: the values are read when the type behind them is known. */
 static Status read_dense(MlirReader *reader, bool resource, MlirAttr *attr) {
   Lexer *lex = &reader->lex;
@@ -215,10 +227,7 @@ static Status read_dense(MlirReader *reader, bool resource, MlirAttr *attr) {
             LEX_FAIL(lex, attr->at, NULL, "elements of this type cannot be written"));
   attr->kind = MLIR_DENSE;
   if (!resource) return mlir_dense(reader, body, attr->type, &attr->literal);
-  Literal *elided = ARENA_NEW(reader->arena, Literal);
-  *elided = (Literal){.shape = attr->type, .elided = true};
-  attr->literal = elided;
-  return STATUS_OK;
+  return use_resource(reader, body, attr);
 }
 
 /* Words. */

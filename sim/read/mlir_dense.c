@@ -185,14 +185,9 @@ static void unpack_bits(const unsigned char *packed, unsigned char *data, size_t
   for (size_t i = 0; i < elements; i++) data[i] = packed[i / 8] >> i % 8 & 1;
 }
 
-static Status read_hex(MlirReader *reader, const Shape *shape, Literal *literal) {
-  Lexer *lex = &reader->lex;
-  const char *start = lex->at;
-  Str hex;
-  TRY(mlir_string(lex, &hex));
-  RETURN_IF(!str_starts(hex, "0x") || hex.n % 2 != 0,
-            LEX_FAIL(lex, start, NULL, "expected bytes in hexadecimal, like \"0x00FF\""));
-  hex = str_sub(hex, 2, hex.n);
+Status mlir_dense_bytes(MlirReader *reader, const char *start, Str hex, const Shape *shape,
+                        Literal *literal) {
+  const Lexer *lex = &reader->lex;
   TRY(check_count(reader, start, shape));
   size_t each = dtype_bytes(shape->dtype), n = hex.n / 2, elements = (size_t)shape_elements(shape);
   unsigned char *bytes = arena_alloc(reader->arena, n + 1);
@@ -213,6 +208,16 @@ static Status read_hex(MlirReader *reader, const Shape *shape, Literal *literal)
                                            STR_ARG(shape_text(reader->scratch, shape))));
   settle(shape->dtype, bytes, elements);
   return STATUS_OK;
+}
+
+static Status read_hex(MlirReader *reader, const Shape *shape, Literal *literal) {
+  Lexer *lex = &reader->lex;
+  const char *start = lex->at;
+  Str hex;
+  TRY(mlir_string(lex, &hex));
+  RETURN_IF(!str_starts(hex, "0x") || hex.n % 2 != 0,
+            LEX_FAIL(lex, start, NULL, "expected bytes in hexadecimal, like \"0x00FF\""));
+  return mlir_dense_bytes(reader, start, str_sub(hex, 2, hex.n), shape, literal);
 }
 
 static Status read_splat(MlirReader *reader, const Shape *shape, Literal *literal) {

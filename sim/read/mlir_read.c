@@ -319,14 +319,6 @@ static Status read_type_alias(MlirReader *reader) {
   return STATUS_OK;
 }
 
-/* {-# … #-}: data of dense_resource attributes, which count as unknown. */
-static Status skip_resources(Lexer *lex) {
-  const char *stop = memmem(lex->at, (size_t)(lex->end - lex->at), "#-}", 3);
-  RETURN_IF(stop == NULL, LEX_FAIL(lex, lex->at, NULL, "this section never ends"));
-  lex->at = stop + 3;
-  return STATUS_OK;
-}
-
 static Status read_top(MlirReader *reader, MlirRegion *region) {
   Lexer *lex = &reader->lex;
   while (!lex_at_end(lex)) {
@@ -335,7 +327,7 @@ static Status read_top(MlirReader *reader, MlirRegion *region) {
     } else if (lex_peek(lex) == '!') {
       TRY(read_type_alias(reader));
     } else if (lex_accept_text(lex, "{-#")) {
-      TRY(skip_resources(lex));
+      TRY(mlir_resources(reader));
     } else {
       MlirOp op;
       TRY(read_op(reader, &op));

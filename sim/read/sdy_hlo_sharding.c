@@ -68,6 +68,10 @@ static Status check_mesh(Translator *tr, const char *where, const SdyMesh *mesh)
   RETURN_IF(
       mesh->axes != NULL && mesh->device_ids.n != 0 && mesh->device_ids.n != devices,
       OP_FAIL(tr, where, NULL, "a mesh of %lld devices lists %u", (long long)devices, mesh->device_ids.n));
+  for (uint32_t i = 0; i < mesh->device_ids.n; i++) {
+    RETURN_IF(mesh->device_ids.at[i] < 0 || mesh->device_ids.at[i] > INT32_MAX,
+              OP_FAIL(tr, where, NULL, "%lld is not a device", (long long)mesh->device_ids.at[i]));
+  }
   return STATUS_OK;
 }
 

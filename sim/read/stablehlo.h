@@ -126,6 +126,9 @@ const Literal *constant_everywhere(const Translator *tr, uint32_t instr);
 uint32_t emit_constant(Translator *tr, const Shape *shape, const Literal *scalar);
 
 /* stablehlo_regions.c */
+/* Translates the operation at hand, by its row in stablehlo.def. */
+Status translate_operation(Translator *tr);
+bool operation_known(Translator *tr, Str name);
 /* Region `k` as a computation with a parameter for each argument, and the one result or a tuple of all. */
 Status scalar_region(Translator *tr, uint32_t k, uint32_t *comp);
 /* A computation at hand, and its end: the one before is at hand again. */
@@ -146,6 +149,9 @@ Status expect_regions(Translator *tr, uint32_t n);
 /* stablehlo_module.c */
 /* The computation of a function, translated where it is not yet. */
 Status function_comp(Translator *tr, const char *where, Str name, uint32_t *comp);
+
+/* stablehlo_mesh_axes.c: the groups that #stablehlo.replica_group_mesh_axes<…> stands for. */
+Status groups_over_axes(Translator *tr, const MlirAttr *attr, GroupList *groups);
 
 /* stablehlo_collectives.c */
 Status set_channel(Translator *tr, uint32_t instr);

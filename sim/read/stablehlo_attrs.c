@@ -133,16 +133,20 @@ static bool is_text(const MlirAttr *attr) {
   return attr->kind == MLIR_STRING || attr->kind == MLIR_SYMBOL || attr->kind == MLIR_WORD;
 }
 
-Status attr_word(Translator *tr, const char *name, Str *word) {
-  return attr_string(tr, name, word);
-}
-
 Status attr_string(Translator *tr, const char *name, Str *text) {
   const MlirAttr *attr = find_attr(tr, name);
   *text = STR("");
   if (attr == NULL) return STATUS_OK;
   if (!is_text(attr)) return wrong_kind(tr, attr, "a word or a string");
   *text = attr->text;
+  return STATUS_OK;
+}
+
+Status attr_word(Translator *tr, const char *name, Str *word) {
+  TRY(attr_string(tr, name, word));
+  RETURN_IF(word->n != 0 && !str_eq(hlo_name(tr->scratch, *word), *word),
+            OP_FAIL(tr, find_attr(tr, name)->at, NULL, "'%.*s' is no keyword of %s",
+                    STR_ARG(str_sub(*word, 0, 80)), name));
   return STATUS_OK;
 }
 

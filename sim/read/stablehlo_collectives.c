@@ -44,12 +44,16 @@ static Status set_groups(Translator *tr, uint32_t instr) {
   Ints flat;
   uint32_t rows;
   if (attr == NULL) return STATUS_OK;
-  RETURN_IF(attr->kind == MLIR_DIALECT, OP_FAIL(tr, attr->at, "lower the program with lists of devices",
-                                                "replica groups over mesh axes are not supported yet"));
+  GroupList groups;
+  if (attr->kind == MLIR_DIALECT) {
+    TRY(groups_over_axes(tr, attr, &groups));
+    instr_set_groups(tr->module, made(tr, instr), &groups);
+    return STATUS_OK;
+  }
   TRY(group_rows(tr, attr, &flat, &rows));
-  GroupList groups = {.n = rows,
-                      .start = ARENA_ARRAY(tr->scratch, uint32_t, (size_t)rows + 1),
-                      .ids = ARENA_ARRAY(tr->scratch, uint32_t, flat.n)};
+  groups = (GroupList){.n = rows,
+                       .start = ARENA_ARRAY(tr->scratch, uint32_t, (size_t)rows + 1),
+                       .ids = ARENA_ARRAY(tr->scratch, uint32_t, flat.n)};
   uint32_t n = 0, width = rows == 0 ? 0 : flat.n / rows;
   for (uint32_t g = 0; g < rows; g++) {
     TRY(add_group(tr, attr, (Ints){flat.at + (size_t)g * width, width}, groups.ids, &n));
@@ -140,7 +144,8 @@ Status translate_permute(Translator *tr, Opcode op) {
 
 /* all-to-all along one dimension puts the pieces where they came from; where they belong along another one,
  * they are moved there: split the dimension, bring the pieces' one before the other, merge. */
-static uint32_t move_pieces(Translator *tr, uint32_t instr, int64_t split, int64_t concat, int64_t count) {
+static uint32_t move_pieces(Translator *tr, uint32_t instr, const Shape *to, int64_t split, int64_t concat,
+                            int64_t count) {
   const Shape *shape = instr_shape(tr, instr);
   uint32_t rank = shape->rank;
   int64_t *sizes = ARENA_ARRAY(tr->scratch, int64_t, (size_t)rank + 1);
@@ -160,28 +165,37 @@ static uint32_t move_pieces(Translator *tr, uint32_t instr, int64_t split, int64
   for (uint32_t d = 0; d < n; d++) moved[d] = sizes[order[d]];
   instr = emit(tr, OP_TRANSPOSE, shape_with_dims(tr->arena, shape, moved, n), &instr, 1);
   instr_set_ints(tr->module, made(tr, instr), ATTR_dimensions, order, n);
-  return emit_reshape(tr, result_type(tr), instr);
+  return emit_reshape(tr, to, instr);
 }
 
-Status translate_all_to_all(Translator *tr, Opcode op) {
-  Ids operands;
+/* One operand's; several go each on its own. */
+static Status emit_all_to_all(Translator *tr, Opcode op, uint32_t k, uint32_t operand) {
   int64_t split, concat, count;
-  TRY(use_operands(tr, &operands));
   TRY(attr_int(tr, "split_dimension", 0, &split));
   TRY(attr_int(tr, "concat_dimension", 0, &concat));
   TRY(attr_int(tr, "split_count", 1, &count));
-  RETURN_IF(operands.n != 1 || tr->op->n_results != 1,
-            OP_FAIL(tr, tr->op->at, NULL, "all_to_all of several operands is not supported yet"));
-  const Shape *shape = instr_shape(tr, operands.at[0]);
+  const Shape *shape = instr_shape(tr, operand);
   RETURN_IF(split < 0 || split >= shape->rank || concat < 0 || concat >= shape->rank || count < 1 ||
                 shape->dims[split] % count != 0,
             OP_FAIL(tr, tr->op->at, NULL, "all_to_all cannot split %.*s like this",
                     STR_ARG(shape_text(tr->scratch, shape))));
-  uint32_t instr = emit(tr, op, shape, operands.at, 1);
+  uint32_t instr = emit(tr, op, shape, &operand, 1);
   TRY(set_channel(tr, instr));
   TRY(set_groups(tr, instr));
   instr_set_ints(tr->module, made(tr, instr), ATTR_dimensions, &split, 1);
   TRY(set_discardable(tr, instr));
-  give_one(tr, 0, split == concat ? instr : move_pieces(tr, instr, split, concat, count));
+  give_one(tr, k,
+           split == concat
+               ? instr
+               : move_pieces(tr, instr, value_type(tr, tr->op->result + k), split, concat, count));
+  return STATUS_OK;
+}
+
+Status translate_all_to_all(Translator *tr, Opcode op) {
+  Ids operands;
+  TRY(use_operands(tr, &operands));
+  RETURN_IF(operands.n != tr->op->n_results,
+            OP_FAIL(tr, tr->op->at, NULL, "all_to_all has as many results as operands"));
+  for (uint32_t k = 0; k < operands.n; k++) TRY(emit_all_to_all(tr, op, k, operands.at[k]));
   return STATUS_OK;
 }

@@ -17,6 +17,13 @@ static Status list_pair(Translator *tr, const char *name, Ints *lhs, Ints *rhs) 
   return ints_of(tr, attr->next, rhs);
 }
 
+static Status dot_dims_of(Translator *tr, MlirDict dict, DotDims *dims) {
+  TRY(dict_ints(tr, dict, "lhs_batching_dimensions", &dims->lhs_batch));
+  TRY(dict_ints(tr, dict, "rhs_batching_dimensions", &dims->rhs_batch));
+  TRY(dict_ints(tr, dict, "lhs_contracting_dimensions", &dims->lhs_contracting));
+  return dict_ints(tr, dict, "rhs_contracting_dimensions", &dims->rhs_contracting);
+}
+
 static Status read_dot_dims(Translator *tr, DotDims *dims) {
   const MlirAttr *attr = find_attr(tr, "dot_dimension_numbers");
   MlirDict dict;
@@ -25,10 +32,7 @@ static Status read_dot_dims(Translator *tr, DotDims *dims) {
     return list_pair(tr, "contracting_dims", &dims->lhs_contracting, &dims->rhs_contracting);
   }
   TRY(mlir_struct(tr->mlir, attr, &dict));
-  TRY(dict_ints(tr, dict, "lhs_batching_dimensions", &dims->lhs_batch));
-  TRY(dict_ints(tr, dict, "rhs_batching_dimensions", &dims->rhs_batch));
-  TRY(dict_ints(tr, dict, "lhs_contracting_dimensions", &dims->lhs_contracting));
-  return dict_ints(tr, dict, "rhs_contracting_dimensions", &dims->rhs_contracting);
+  return dot_dims_of(tr, dict, dims);
 }
 
 static Str lowered(Arena *arena, Str text) {
@@ -89,15 +93,19 @@ static void set_dims(Translator *tr, uint32_t instr, AttrId id, Ints dims) {
   if (dims.n != 0) instr_set_ints(tr->module, made(tr, instr), id, dims.at, dims.n);
 }
 
+static void set_dot_dims(Translator *tr, uint32_t instr, const DotDims *dims) {
+  set_dims(tr, instr, ATTR_lhs_batch_dims, dims->lhs_batch);
+  set_dims(tr, instr, ATTR_lhs_contracting_dims, dims->lhs_contracting);
+  set_dims(tr, instr, ATTR_rhs_batch_dims, dims->rhs_batch);
+  set_dims(tr, instr, ATTR_rhs_contracting_dims, dims->rhs_contracting);
+}
+
 static Status emit_dot(Translator *tr, const DotDims *dims) {
   Ids operands;
   TRY(expect_operand_count(tr, 2, 2));
   TRY(use_operands(tr, &operands));
   uint32_t instr = emit(tr, OP_DOT, result_type(tr), operands.at, 2);
-  set_dims(tr, instr, ATTR_lhs_batch_dims, dims->lhs_batch);
-  set_dims(tr, instr, ATTR_lhs_contracting_dims, dims->lhs_contracting);
-  set_dims(tr, instr, ATTR_rhs_batch_dims, dims->rhs_batch);
-  set_dims(tr, instr, ATTR_rhs_contracting_dims, dims->rhs_contracting);
+  set_dot_dims(tr, instr, dims);
   TRY(set_precision(tr, instr));
   TRY(set_algorithm(tr, instr));
   return give(tr, instr);
@@ -108,6 +116,28 @@ Status translate_dot_general(Translator *tr, Opcode op) {
   (void)op;
   TRY(read_dot_dims(tr, &dims));
   return emit_dot(tr, &dims);
+}
+
+/* #chlo.ragged_dot<…>: a dot of groups, whose sizes are the third operand. */
+Status translate_ragged_dot(Translator *tr, Opcode op) {
+  const MlirAttr *attr;
+  MlirDict dict;
+  DotDims dims;
+  Ints ragged, group;
+  Ids operands;
+  TRY(expect_operand_count(tr, 3, 3));
+  TRY(use_operands(tr, &operands));
+  TRY(need_attr(tr, "ragged_dot_dimension_numbers", &attr));
+  TRY(mlir_struct(tr->mlir, attr, &dict));
+  TRY(dot_dims_of(tr, dict, &dims));
+  TRY(dict_ints(tr, dict, "lhs_ragged_dimensions", &ragged));
+  TRY(dict_ints(tr, dict, "rhs_group_dimensions", &group));
+  uint32_t instr = emit(tr, op, result_type(tr), operands.at, 3);
+  set_dot_dims(tr, instr, &dims);
+  set_dims(tr, instr, ATTR_lhs_ragged_dims, ragged);
+  set_dims(tr, instr, ATTR_rhs_group_dims, group);
+  TRY(set_precision(tr, instr));
+  return give(tr, instr);
 }
 
 /* The last dimension with the first. */

@@ -60,24 +60,34 @@ static Status no_such_op(Translator *tr) {
                  STR_ARG(str_sub(tr->op->name, 0, 80)));
 }
 
-static Status translate_op(Translator *tr) {
-  static const struct {
-    const char *text;
-    Opcode op;
-    Translate *translate;
-  } rows[] = {
+static const struct {
+  const char *text;
+  Opcode op;
+  Translate *translate;
+} operations[] = {
 #define STABLEHLO(text, opcode, translator) {text, OP_##opcode, translate_##translator},
 #include "sim/read/stablehlo.def"
 #undef STABLEHLO
-  };
-  uint32_t row;
+};
+
+static bool find_operation(Translator *tr, Str name, uint32_t *row) {
   if (tr->rows == NULL) {
     tr->rows = map_new(tr->scratch);
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-      map_put(tr->rows, str_of(rows[i].text), (uint32_t)i);
+    for (size_t i = 0; i < sizeof operations / sizeof *operations; i++)
+      map_put(tr->rows, str_of(operations[i].text), (uint32_t)i);
   }
-  if (!map_get(tr->rows, tr->op->name, &row)) return no_such_op(tr);
-  return rows[row].translate(tr, rows[row].op);
+  return map_get(tr->rows, name, row);
+}
+
+bool operation_known(Translator *tr, Str name) {
+  uint32_t row;
+  return find_operation(tr, name, &row);
+}
+
+Status translate_operation(Translator *tr) {
+  uint32_t row;
+  if (!find_operation(tr, tr->op->name, &row)) return no_such_op(tr);
+  return operations[row].translate(tr, operations[row].op);
 }
 
 /* The operations of a region up to the one that returns, which is then at hand. */
@@ -85,7 +95,7 @@ static Status translate_ops(Translator *tr, const MlirRegion *region) {
   for (uint32_t i = 0; i < region->ops.n; i++) {
     tr->op = &region->ops.at[i];
     if (is_terminator(tr->op)) return STATUS_OK;
-    TRY(translate_op(tr));
+    TRY(translate_operation(tr));
   }
   return OP_FAIL(tr, tr->op->at, NULL, "a region here ends without returning anything");
 }
@@ -288,6 +298,37 @@ Status translate_while(Translator *tr, Opcode op) {
   find_changing(tr, give, &loop);
   find_captures(tr, give, &loop);
   return emit_loop(tr, op, &loop);
+}
+
+/* scan(inputs…, first carries…): the body takes a slice of each input, and the carries. */
+Status translate_scan(Translator *tr, Opcode op) {
+  const MlirAttr *dimension;
+  Ids operands;
+  int64_t dim;
+  bool reverse;
+  uint32_t comp;
+  TRY(expect_regions(tr, 1));
+  TRY(need_attr(tr, "dimension", &dimension));
+  TRY(attr_int(tr, "dimension", 0, &dim));
+  TRY(attr_flag(tr, "is_reverse", false, &reverse));
+  TRY(use_operands(tr, &operands));
+  const MlirRegion *body = &tr->op->regions[0];
+  uint32_t carries = 0; /* the last operands whose type the body's argument has */
+  while (carries < operands.n && operands.n == body->n_args &&
+         shape_eq(instr_shape(tr, operands.at[operands.n - 1 - carries]),
+                  value_type(tr, body->arg + body->n_args - 1 - carries)))
+    carries++;
+  TRY(scalar_region(tr, 0, &comp));
+  const Shape *shape = tr->op->n_results == 1 ? shape_tuple(tr->arena, (const Shape *[]){result_type(tr)}, 1)
+                                              : result_type(tr);
+  uint32_t instr = emit(tr, op, shape, operands.at, operands.n);
+  instr_set_ints(tr->module, made(tr, instr), ATTR_dimensions, &dim, 1);
+  instr_set_int(tr->module, made(tr, instr), ATTR_num_carries, carries);
+  instr_set_flag(tr->module, made(tr, instr), ATTR_is_reverse, reverse);
+  instr_set_comp(tr->module, made(tr, instr), ATTR_to_apply, comp);
+  TRY(set_discardable(tr, instr));
+  for (uint32_t k = 0; k < tr->op->n_results; k++) give_one(tr, k, emit_element(tr, instr, k));
+  return STATUS_OK;
 }
 
 /* Branches. */

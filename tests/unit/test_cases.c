@@ -1,5 +1,6 @@
-/* Self-checking programs: every tests/cases/eval/NAME.hlo has an entry without parameters whose root is a
- * tuple (got, want, got, want, …). The values wanted are XLA's (tests/oracle/eval_cases.py). A first line
+/* Self-checking programs: every tests/cases/eval/NAME.hlo or NAME.mlir has an entry without parameters whose
+ * root is a tuple (got, want, got, want, …). The values wanted are XLA's (tests/oracle/eval_cases.py). A
+ * first line
  * `// tolerance: 1e-6` allows that relative error of floats; without it the bits are equal, NaN to NaN. */
 #include "sim/eval/evaluate.h"
 #include "sim/read/program.h"
@@ -18,7 +19,7 @@ typedef struct {
 } CaseFile;
 
 static int is_case(const struct dirent *entry) {
-  return strstr(entry->d_name, ".hlo") != NULL;
+  return strstr(entry->d_name, ".hlo") != NULL || strstr(entry->d_name, ".mlir") != NULL;
 }
 
 ParameterizedTestParameters(cases, evaluates) {
