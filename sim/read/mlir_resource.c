@@ -58,6 +58,7 @@ Status mlir_resources(MlirReader *reader) {
   for (uint32_t i = 0; i < reader->resources.n; i++) {
     uint32_t at;
     const MlirResource *use = &reader->resources.at[i];
+    if (str_is(use->name, "__elided__")) continue; /* what MLIR prints in place of a large one */
     if (use->literal->elided && map_get(found, use->name, &at))
       TRY(fill(reader, use, reader->resource_texts.at[at]));
   }

@@ -70,6 +70,17 @@ Status translate_sdy_collective(Translator *tr, Opcode op) {
   return emit_constraint(tr, sharding);
 }
 
+/* What Shardy itself puts around values that flow in and out of regions; it may say a sharding. */
+Status translate_data_flow_edge(Translator *tr, Opcode op) {
+  const MlirAttr *sharding = find_attr(tr, "sharding");
+  uint32_t operand;
+  (void)op;
+  if (sharding != NULL) return emit_constraint(tr, sharding);
+  TRY(expect_operand_count(tr, 1, 1));
+  TRY(use_operand(tr, 0, &operand));
+  return give(tr, operand);
+}
+
 uint32_t sdy_result_sharding(Translator *tr, uint32_t instr, const MlirAttr *attr) {
   uint32_t call =
       emit_custom(tr, "xla.sdy.FuncResultSharding", instr_shape(tr, instr), (Ids){&instr, 1}, true);

@@ -150,7 +150,7 @@ static Status collect(Translator *tr, const MlirOp *module) {
 static void find_constants(Translator *tr, const MlirRegion *region) {
   for (uint32_t i = 0; i < region->ops.n; i++) {
     const MlirOp *op = &region->ops.at[i];
-    if (str_is(op->name, "stablehlo.constant") && op->n_results == 1) tr->makers[op->result] = op;
+    if (str_ends(op->name, ".constant") && op->n_results == 1) tr->makers[op->result] = op;
     for (uint32_t r = 0; r < op->n_regions; r++) find_constants(tr, &op->regions[r]);
   }
 }

@@ -41,6 +41,7 @@ static Status scan_mesh_axes(Scan *scan, const char *close, MeshAxis **axes, uin
 
 /* `[1, 0, 2]`: each of 0 … devices-1 once; any one id for a mesh without axes. */
 static Status scan_device_ids(Scan *scan, uint32_t n_axes, int64_t devices, int64_t **ids) {
+  RETURN_IF((size_t)devices > scan->text.n - scan->at, scan_fail(scan, "an id for each device of the mesh"));
   *ids = ARENA_ARRAY(scan->arena, int64_t, devices);
   bool *seen = ARENA_ARRAY(scan->arena, bool, devices);
   TRY(scan_expect(scan, "["));
