@@ -76,6 +76,7 @@ typedef struct {
   const Module *module;
   uint32_t comp;
   const Comp *body;
+  const bool *anew; /* by element of the parameter */
   Groups groups;
   bool *has_product, *has_reduce; /* by group */
   uint32_t *result;               /* by group: what it makes beside a reduction of it; else its last */
@@ -106,6 +107,13 @@ static void find_users(Arena *arena, Fuser *fuser) {
 
 /* ---- what is cheaper made again than stored ---- */
 
+/* An element of a loop's carry that the body makes by itself. */
+static bool is_made_by_loop(const Fuser *fuser, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at];
+  return fuser->anew != NULL && instr->op == OP_GET_TUPLE_ELEMENT &&
+         instr->operands.at[0] == fuser->body->params.at[0] && fuser->anew[instr_int(instr, ATTR_index, 0)];
+}
+
 /* The large value that `operand` follows from, seen from a user of `bytes`; NO_ID for small ones. */
 static uint32_t large_origin(const Fuser *fuser, uint32_t operand, int64_t bytes) {
   enum { SMALL = 8 };
@@ -119,7 +127,7 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   enum { MOST_STEPS = 32 };
   const Instr *instr = &fuser->body->instrs.at[at];
   Role role = role_of(fuser->module, fuser->comp, instr);
-  fuser->origin[at] = at;
+  fuser->origin[at] = is_made_by_loop(fuser, at) ? NO_ID : at;
   steps[at] = 0;
   bool moves = op_cost(instr->op) == COST_DATA_MOVE && instr->op != OP_CONVERT;
   if (!shape_is_array(instr->shape) || moves ||
@@ -242,6 +250,17 @@ static bool ends_product(const Fuser *fuser, const Instr *instr) {
   return false;
 }
 
+/* Whether several users take different parts of a value: within one kernel it would be made for each of them,
+ * and what it is made of again for each. */
+static bool is_parted(const Fuser *fuser, uint32_t at) {
+  uint32_t parts = 0;
+  for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
+    Opcode op = fuser->body->instrs.at[fuser->users[u]].op;
+    parts += op == OP_SLICE || op == OP_DYNAMIC_SLICE || op == OP_PAD;
+  }
+  return parts > 1;
+}
+
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
@@ -250,11 +269,12 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   switch (role_of(fuser->module, fuser->comp, instr)) {
   case ROLE_SHAPE:
   case ROLE_REPEAT: return true;
-  case ROLE_LOOP: return !fuser->has_product[group] || !ends_product(fuser, instr);
+  case ROLE_LOOP: return !is_parted(fuser, at) && (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
     return !fuser->has_product[group] && (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
-    return product_can_join(fuser, group) && shape_elements(instr->shape) == fuser->most_elements[group];
+    return !is_parted(fuser, at) && product_can_join(fuser, group) &&
+           shape_elements(instr->shape) == fuser->most_elements[group];
   default: return false;
   }
 }
@@ -440,7 +460,9 @@ static void hand_out(Fuser *fuser, uint32_t at, uint32_t host) {
  * or a loop; or alone. What leans on a reduction is there with it, not elsewhere. */
 static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
-  if (host != NO_ID && can_join(fuser, at, host)) {
+  if (is_made_by_loop(fuser, at)) {
+    fuser->groups.repeated[at] = true;
+  } else if (host != NO_ID && can_join(fuser, at, host)) {
     fuser->groups.last[at] = host;
   } else {
     bool anew = can_repeat(fuser, at);
@@ -454,11 +476,12 @@ static void place_instr(Fuser *fuser, uint32_t at) {
   note_role(fuser, at);
 }
 
-Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp) {
+Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, const bool *anew) {
   const Comp *body = module_comp(module, comp);
   uint32_t n = body->instrs.n;
   Arena *scratch = arena_new();
   Fuser fuser = {.pod = pod, .module = module, .comp = comp, .body = body, .groups = new_groups(arena, n)};
+  fuser.anew = anew;
   fuser.has_product = ARENA_ARRAY(scratch, bool, n);
   fuser.has_reduce = ARENA_ARRAY(scratch, bool, n);
   fuser.result = ARENA_ARRAY(scratch, uint32_t, n);

@@ -29,8 +29,9 @@ typedef struct {
   Copies copies;  /* of the others, what is copied beside the kernels */
 } Groups;
 
-/* As a compiler would fuse the computation. Lives in `arena`. */
-Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp);
+/* As a compiler would fuse the computation; `anew` says of the elements of its one parameter which it can
+ * make by itself (loop_carry.h; NULL: none). Lives in `arena`. */
+Groups groups_fused(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, const bool *anew);
 /* Every instruction alone: for a program whose compiler has fused already. */
 Groups groups_single(Arena *arena, const Module *module, uint32_t comp);
 /* All as one group, named by the root: a fusion's computation. */

@@ -7,6 +7,7 @@
 #include "sim/schedule/schedule.h"
 #include "models/cost.h"
 #include "sim/schedule/liveness.h"
+#include "sim/schedule/loop_carry.h"
 #include "sim/schedule/overlap.h"
 #include "sim/schedule/place.h"
 #include "sim/schedule/traffic.h"
@@ -18,9 +19,10 @@ typedef struct {
   const Pod *pod;
   Schedule *schedule;
   Arena *arena;
-  bool fused;     /* the program's compiler has fused and ordered it */
-  bool *done;     /* by computation */
-  int64_t *flops; /* by computation */
+  bool fused;        /* the program's compiler has fused and ordered it */
+  bool *done;        /* by computation */
+  int64_t *flops;    /* by computation */
+  const bool **anew; /* by computation that is a loop's body: loop_made_anew() */
   uint32_t depth;
   Diag *diag;
 } Scheduler;
@@ -70,6 +72,8 @@ static Status schedule_callees(Scheduler *scheduler, uint32_t comp, bool timed, 
   int64_t most = 0;
   Ids called = instr_called(scheduler->arena, instr);
   timed = timed && instr->op != OP_FUSION && instr->op != OP_ASYNC_START; /* whose time stands with it */
+  if (step->kind == STEP_WHILE)
+    scheduler->anew[instr_comp(instr, ATTR_body)] = loop_made_anew(scheduler->arena, module, comp, instr);
   for (uint32_t i = 0; i < called.n; i++) {
     TRY(schedule_comp(scheduler, called.at[i], timed));
     int64_t own = scheduler->flops[called.at[i]];
@@ -228,7 +232,7 @@ static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
   scheduler->done[comp] = true;
   CompSchedule *made = &scheduler->schedule->comps[comp];
   bool fuses = timed && !scheduler->fused;
-  Groups groups = fuses ? groups_fused(scheduler->arena, scheduler->pod, module, comp)
+  Groups groups = fuses ? groups_fused(scheduler->arena, scheduler->pod, module, comp, scheduler->anew[comp])
                         : groups_single(scheduler->arena, module, comp);
   if (fuses) groups_place(scheduler->arena, scheduler->pod, module, comp, &groups);
   made->repeated = groups.repeated;
@@ -258,6 +262,7 @@ Status module_schedule(const Module *partitioned, const Pod *pod, Schedule **sch
                          .fused = is_fused(partitioned),
                          .done = ARENA_ARRAY(scratch, bool, n),
                          .flops = ARENA_ARRAY(scratch, int64_t, n),
+                         .anew = ARENA_ARRAY(scratch, const bool *, n),
                          .diag = diag};
   Status status = schedule_comp(&scheduler, partitioned->entry, true);
   made->flops = scheduler.flops[partitioned->entry];

@@ -182,7 +182,8 @@ static void add_source(Arena *arena, Kernel *kernel, uint32_t value, double byte
   if (kernel->groups->repeated[value] && kernel->groups->last[value] != kernel->last) {
     double share = fmin(1, bytes / fmax(1, (double)shape_bytes(instr->shape)));
     add_remade(arena, kernel, value, share);
-    for (uint32_t k = 0; k < instr->operands.n; k++) {
+    bool carried = instr->op == OP_GET_TUPLE_ELEMENT; /* made of what the loop knows */
+    for (uint32_t k = 0; k < instr->operands.n && !carried; k++) {
       const Shape *shape = kernel->body->instrs.at[instr->operands.at[k]].shape;
       add_source(arena, kernel, instr->operands.at[k], share * (double)shape_bytes(shape), rounds, reads);
     }

@@ -270,6 +270,39 @@ Test(schedule, a_softmax_of_long_rows_reads_them_again) {
     cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
 }
 
+/* The body makes the broadcast that the loop only carries. */
+Test(schedule, a_loop_makes_broadcasts_that_it_carries_anew) {
+  run("HloModule m\n"
+      "cond {\n  p = (s32[], f32[8192,8192], f32[8192,8192]) parameter(0)\n"
+      "  i = s32[] get-tuple-element(p), index=0\n  n = s32[] constant(4)\n"
+      "  ROOT r = pred[] compare(i, n), direction=LT\n}\n"
+      "body {\n  p = (s32[], f32[8192,8192], f32[8192,8192]) parameter(0)\n"
+      "  i = s32[] get-tuple-element(p), index=0\n  one = s32[] constant(1)\n  j = s32[] add(i, one)\n"
+      "  x = f32[8192,8192] get-tuple-element(p), index=1\n"
+      "  c = f32[8192,8192] get-tuple-element(p), index=2\n  y = f32[8192,8192] add(x, c)\n"
+      "  ROOT t = (s32[], f32[8192,8192], f32[8192,8192]) tuple(j, y, c)\n}\n"
+      "ENTRY e {\n  x = f32[8192,8192] parameter(0)\n  k = f32[] constant(2)\n"
+      "  c = f32[8192,8192] broadcast(k), dimensions={}\n  z = s32[] constant(0)\n"
+      "  t = (s32[], f32[8192,8192], f32[8192,8192]) tuple(z, x, c)\n"
+      "  w = (s32[], f32[8192,8192], f32[8192,8192]) while(t), condition=cond, body=body\n"
+      "  ROOT r = f32[8192,8192] get-tuple-element(w), index=1\n}\n");
+  int64_t bytes = 0;
+  const CompSchedule *body = &schedule->comps[1];
+  for (uint32_t s = 0; s < body->steps.n; s++) bytes += body->steps.at[s].demand.hbm_bytes;
+  cr_assert_float_eq((double)bytes, 512 << 20, 64);
+}
+
+Test(schedule, a_value_that_is_taken_apart_is_made_once) {
+  run("HloModule m\nENTRY e {\n  x = f32[8192,8192] parameter(0)\n  z = f32[8192,8192] parameter(1)\n"
+      "  y = f32[8192,8192] multiply(x, z)\n"
+      "  a = f32[4096,8192] slice(y), slice={[0:4096], [0:8192]}\n"
+      "  b = f32[4096,8192] slice(y), slice={[4096:8192], [0:8192]}\n  ROOT c = f32[4096,8192] add(a, "
+      "b)\n}\n");
+  expect_steps(2);
+  cr_assert_eq(step(0)->demand.hbm_bytes, 768 << 20);
+  cr_assert_eq(step(1)->demand.hbm_bytes, 384 << 20);
+}
+
 /* A value that a kernel has read stays for the next ones where there is room. */
 Test(schedule, what_was_read_stays_in_vmem) {
   run(SOFTMAX("4096", "4096"));
