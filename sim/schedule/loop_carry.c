@@ -3,6 +3,15 @@
 
 enum { SMALL = 8 }; /* a broadcast's operand is at most such a part of it */
 
+/* The value that a tuple was made of, where an element of it is taken. */
+static const Instr *taken(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->op != OP_GET_TUPLE_ELEMENT) return instr;
+  const Instr *tuple = comp_instr(module, comp, instr->operands.at[0]);
+  int64_t index = instr_int(instr, ATTR_index, -1);
+  bool known = tuple->op == OP_TUPLE && index >= 0 && index < tuple->operands.n;
+  return known ? comp_instr(module, comp, tuple->operands.at[index]) : instr;
+}
+
 static bool widens_much(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->op != OP_BROADCAST || !shape_is_array(instr->shape)) return false;
   return shape_bytes(comp_instr(module, comp, instr->operands.at[0])->shape) <=
@@ -25,8 +34,9 @@ const bool *loop_made_anew(Arena *arena, const Module *module, uint32_t comp, co
   if (first->op != OP_TUPLE) return NULL;
   bool *anew = ARENA_ARRAY(arena, bool, first->operands.n + 1);
   for (uint32_t k = 0; k < first->operands.n; k++) {
-    anew[k] = widens_much(module, comp, comp_instr(module, comp, first->operands.at[k])) &&
-              hands_on(module_comp(module, callee), k);
+    anew[k] =
+        widens_much(module, comp, taken(module, comp, comp_instr(module, comp, first->operands.at[k]))) &&
+        hands_on(module_comp(module, callee), k);
   }
   return anew;
 }

@@ -261,8 +261,10 @@ static void store(Demand *demand, int64_t bytes, bool to_hbm) {
 }
 
 /* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows; also
- * one of which the kernel slices out a part. */
+ * one of which the kernel slices out a part. In a loop there is no such time: what its kernels leave
+ * (copies.h) is all there is. */
 static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *reads, Demand *demand) {
+  if (kernel->comp != kernel->module->entry) return;
   int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
