@@ -56,6 +56,18 @@ def products(groups, n):
         yield f"result scattered along {dim}", scattered(dim, groups, n)
 
 
+# Without a channel the groups are of replicas: each device is alone.
+ALONE = """HloModule m, num_partitions=8
+
+ENTRY e {
+  l = s32[3,4] parameter(0)
+  r = s32[4,5] parameter(1)
+  g = s32[4,5] all-gather(r), replica_groups={{0}}, dimensions={0}
+  ROOT d = s32[3,5] dot(l, g), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+}
+"""
+
+
 def run(podsim, config, folder, setting):
     out = folder / setting
     command = [podsim, config, folder / "program.hlo", "-o", out, "--set", f"run.collective_matmul={setting}"]
@@ -93,6 +105,12 @@ def main():
                 passed, failed = passed + (not what), failed + bool(what)
                 if what:
                     print(f"FAIL {ring}, {name}: {what}")
+        (folder / "program.hlo").write_text(ALONE)
+        config.write_text("[pod]\ngeneration = v5e\nshape = 4x2\n")
+        off, on = run(podsim, config, folder, "off"), run(podsim, config, folder, "on")
+        passed, failed = passed + (off == on and off[0] is not None), failed + (off != on or off[0] is None)
+        if off != on or off[0] is None:
+            print(f"FAIL groups of replicas: {off[1:]}, windowed {on[1:]}")
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
