@@ -47,8 +47,9 @@ static bool reshape_is_free(const Shape *from, const Shape *to) {
 /* Custom calls that only mark or name a value; the last ones stand in what the TPU compiler makes. */
 static bool is_mark(Str target) {
   static const char *const marks[] = {
-      "Sharding",      "SPMDFullToShardShape", "SPMDShardToFullShape", "AllocateBuffer",
-      "ConcatBitcast", "AsyncCollectiveStart", "AsyncCollectiveDone",  "AssumeGatherIndicesInBound"};
+      "Sharding",      "SPMDFullToShardShape", "SPMDShardToFullShape",     "AllocateBuffer",
+      "ConcatBitcast", "AsyncCollectiveStart", "AsyncCollectiveDone",      "AssumeGatherIndicesInBound",
+      "MoveToHost",    "MoveToDevice",         "annotate_device_placement"};
   for (size_t i = 0; i < sizeof marks / sizeof *marks; i++) {
     if (str_is(target, marks[i])) return true;
   }
@@ -58,6 +59,9 @@ static bool is_mark(Str target) {
 bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->op == OP_RESHAPE && instr->operands.n > 0)
     return reshape_is_free(operand_shape(module, comp, instr, 0), instr->shape);
+  if (instr->host_move != HOST_MOVE_NONE) return false;
+  bool asynchronous = instr->op == OP_COPY_START || instr->op == OP_COPY_DONE;
+  if (instr->on_host && !asynchronous) return true; /* where the host has it, no chip works on it */
   if (instr->op == OP_CUSTOM_CALL) return is_mark(instr_custom_call_target(instr));
   return op_cost(instr->op) == COST_FREE;
 }
@@ -114,9 +118,17 @@ static Demand kernel_demand(const Pod *pod, const Module *module, uint32_t comp,
                   .transcendentals = whole(cost.transcendentals)};
 }
 
+/* What crosses PCIe: what is put into a buffer, else the result. */
+static int64_t host_bytes(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->host_move == HOST_MOVE_NONE) return 0;
+  return instr->op == OP_DYNAMIC_UPDATE_SLICE ? shape_bytes(operand_shape(module, comp, instr, 1))
+         : shape_is_tuple(instr->shape)       ? shape_bytes(instr->shape->parts[0])
+                                              : shape_bytes(instr->shape);
+}
+
 Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
-  Demand demand = {0};
-  if (asks_nothing(module, comp, instr)) return demand;
+  Demand demand = {.host_bytes = host_bytes(module, comp, instr)};
+  if (asks_nothing(module, comp, instr) || demand.host_bytes > 0) return demand;
   if (op_cost(instr->op) == COST_MXU) return product_demand(pod, module, comp, instr);
   if (is_opaque_kernel(instr)) return kernel_demand(pod, module, comp, instr);
   VectorWork work = vector_work(pod, module, comp, instr);
@@ -149,6 +161,7 @@ Demand demand_add(Demand a, Demand b) {
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
+                  .host_bytes = sum_of(a.host_bytes, b.host_bytes),
                   .load_bytes = sum_of(a.load_bytes, b.load_bytes),
                   .store_bytes = sum_of(a.store_bytes, b.store_bytes),
                   .flops = sum_of(a.flops, b.flops),
@@ -195,7 +208,8 @@ int64_t demand_hbm_ps(const Pod *pod, Demand demand) {
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
   const Part parts[] = {demand.mxu_ps > 0 ? product_time(pod, demand) : (Part){demand.vpu_ps, BOUND_COMPUTE},
                         {demand_hbm_ps(pod, demand), BOUND_HBM},
-                        {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM}};
+                        {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM},
+                        {ps_of((double)demand.host_bytes, pod->host_bw_Bps), BOUND_HOST}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   if (bound != NULL) *bound = time.bound;
   return time.ps;
@@ -203,7 +217,7 @@ int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
 
 const char *bound_text(Bound bound) {
   static const char *const texts[BOUND_KINDS] = {
-      [BOUND_FREE] = "free", [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",
-      [BOUND_VMEM] = "VMEM", [BOUND_ICI] = "ICI",         [BOUND_LATENCY] = "latency"};
+      [BOUND_FREE] = "free", [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",  [BOUND_VMEM] = "VMEM",
+      [BOUND_ICI] = "ICI",   [BOUND_LATENCY] = "latency", [BOUND_HOST] = "PCIe"};
   return texts[bound];
 }

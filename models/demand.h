@@ -12,6 +12,7 @@ typedef enum {
   BOUND_VMEM,
   BOUND_ICI,
   BOUND_LATENCY,
+  BOUND_HOST,
   BOUND_KINDS
 } Bound;
 
@@ -24,6 +25,7 @@ typedef struct {
   int64_t hbm_bytes;      /* read and written */
   int64_t copy_bytes;     /* that cross between HBM and VMEM meanwhile, for other kernels */
   int64_t vmem_bytes;
+  int64_t host_bytes;              /* over PCIe, one way */
   int64_t load_bytes, store_bytes; /* of hbm_bytes, what a product's kernel moves in windows while it runs */
   int64_t flops;                   /* useful ones: 2mnk for a dot, one an element for elementwise */
   int64_t transcendentals;
@@ -50,6 +52,7 @@ int64_t demand_cycles_ps(const Pod *pod, double cycles);
 Demand demand_add(Demand a, Demand b);
 /* The time that HBM takes for it, in picoseconds. */
 int64_t demand_hbm_ps(const Pod *pod, Demand demand);
-/* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM and VMEM, which work side by side,
- * and for a product what its windows add; `bound` (may be NULL) says which. Never overflows: at most 2^62. */
+/* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM, VMEM and PCIe, which work side by
+ * side, and for a product what its windows add; `bound` (may be NULL) says which. Never overflows: at most
+ * 2^62. */
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound);

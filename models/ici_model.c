@@ -146,6 +146,8 @@ int64_t collective_hops(CollectiveKind kind, GroupShape group) {
 
 double collective_expected_seconds(const Pod *pod, CollectiveKind kind, GroupShape group, double bytes) {
   double payload = ici_link_bw_Bps(pod) / pod->ici_bw_Bps;
-  return collective_ideal_seconds(pod, kind, group, bytes) / payload +
-         ici_seconds(ici_cost(pod), (double)collective_hops(kind, group), 0);
+  double dcn_hops = group.slices <= 1 ? 0 : kind == COLLECTIVE_ALL_REDUCE ? 2 : 1;
+  IciCost cost = ici_cost(pod);
+  return collective_ideal_seconds(pod, kind, group, bytes) / payload + dcn_hops * cost.dcn_hop +
+         ici_seconds(cost, (double)collective_hops(kind, group), 0);
 }

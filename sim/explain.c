@@ -197,6 +197,15 @@ static void add_recorded(Explanation *explanation, Str name) {
   }
 }
 
+static void add_host(Explanation *explanation) {
+  const Pod *pod = &explanation->pipeline->config->pod;
+  int64_t bytes = explanation->step->demand.host_bytes;
+  buf_add(explanation->buf, STR("time = bytes over PCIe / bandwidth, beside what the chip computes\n"));
+  add_time(explanation, "PCIe", (int64_t)((double)bytes / pod->host_bw_Bps * 1e12));
+  buf_printf(explanation->buf, "   %" PRId64 " bytes one way\nconstants\n", bytes);
+  add_constant(explanation, "host.bandwidth");
+}
+
 static void describe(Explanation *explanation) {
   const Step *step = explanation->step;
   const Module *module = explanation->pipeline->pipelined->module;
@@ -204,6 +213,7 @@ static void describe(Explanation *explanation) {
   if (step->instrs.n > 1) buf_printf(explanation->buf, "one kernel of %u instructions\n", step->instrs.n);
   for (uint32_t i = 0; i < step->instrs.n; i++) add_instr(explanation, step->instrs.at[i]);
   if (step->kind == STEP_COMPUTE || step->kind == STEP_CALL) add_compute(explanation);
+  if (step->demand.host_bytes > 0) add_host(explanation);
   add_recorded(explanation, comp_instr(module, explanation->comp, last)->name);
 }
 

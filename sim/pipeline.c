@@ -7,6 +7,7 @@
 #include "sim/eval/interpret.h"
 #include "sim/eval/npy.h"
 #include "sim/ir/flatten.h"
+#include "sim/ir/host_values.h"
 #include "sim/ir/print.h"
 #include "sim/ir/tokens.h"
 #include "sim/ir/verify.h"
@@ -64,6 +65,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
     TRY(module_propagate(pipeline->flat, &settings, &pipeline->shardings, diag));
     TRY(module_partition(pipeline->flat, pipeline->shardings, &pipeline->partitioned, diag));
   }
+  module_find_host_values(pipeline->partitioned->module);
   TRY(mesh_fits_pod(pipeline->partitioned, pod, diag));
   return mesh_layout(pipeline->arena, pod, pipeline->partitioned->mesh, &pipeline->layout, diag);
 }

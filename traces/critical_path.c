@@ -145,8 +145,11 @@ static void step_back(Walk *walk) {
   int64_t end_ps = walk->now_ps;
   if (communication) follow_collective(walk, event->op);
   if (walk->now_ps < end_ps) return;
+  bool host = event->op != NO_OP && walk->ledger->ops.at[event->op].is_host;
   go_back(walk, event->start_ps, event->op,
-          communication ? &walk->path->communication_ps : &walk->path->compute_ps);
+          communication ? &walk->path->communication_ps
+          : host        ? &walk->path->idle_ps
+                        : &walk->path->compute_ps);
 }
 
 CriticalPath critical_path(Arena *arena, const Ledger *ledger, uint32_t last_chip) {

@@ -5,8 +5,9 @@
 #include "sim/ledger/ledger.h"
 
 typedef struct {
-  int64_t compute_ps, communication_ps, idle_ps; /* together the run's end */
-  int64_t *op_ps;                                /* by op of the ledger: its part */
+  int64_t compute_ps, communication_ps;
+  int64_t idle_ps; /* nothing runs, or the host is waited for; all together the run's end */
+  int64_t *op_ps;  /* by op of the ledger: its part */
 } CriticalPath;
 
 /* Of a finished ledger. `last_chip` is the one that ends last. The result lives in `arena`. */

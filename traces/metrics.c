@@ -63,14 +63,15 @@ static uint32_t slowest(const Ledger *ledger) {
 }
 
 static bool is_run(const Event *event) {
-  return event->kind == EVENT_COMPUTE || event->kind == EVENT_COLLECTIVE;
+  return event->kind == EVENT_COMPUTE || event->kind == EVENT_COLLECTIVE || event->kind == EVENT_HOST;
 }
 
 /* The core at work, or waiting for its own memory; copies that run beside it are none of its time. */
 static bool computes(const Ledger *ledger, const Event *event) {
   if (event->track != TRACK_CORE) return false;
   if (event->kind == EVENT_COMPUTE) return true;
-  return event->kind == EVENT_WAIT && event->op != NO_OP && ledger->ops.at[event->op].collective.n == 0;
+  if (event->kind != EVENT_WAIT || event->op == NO_OP) return false;
+  return ledger->ops.at[event->op].collective.n == 0 && !ledger->ops.at[event->op].is_host;
 }
 
 /* Executions of each op on the chip that ran it most. */

@@ -15,7 +15,7 @@ void track_name(StrBuf *buf, const Event *event) {
   case TRACK_ASYNC: buf_add(buf, STR("Async XLA Ops")); break;
   case TRACK_DMA: buf_add(buf, STR("DMA")); break;
   case TRACK_SYNC: buf_add(buf, STR("Tensor Core Sync Flag")); break;
-  case TRACK_HOST: buf_add(buf, STR("Host")); break;
+  case TRACK_HOST: buf_add(buf, event->lane == 0 ? STR("Host D2H") : STR("Host H2D")); return;
   case TRACK_LINK:
     buf_printf(buf, "ICI %c%c", event->lane % 2 == 0 ? '+' : '-', "xyz"[event->lane % LINKS_A_CHIP / 2]);
     lane_suffix(buf, event->lane / LINKS_A_CHIP);

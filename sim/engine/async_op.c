@@ -117,13 +117,34 @@ void asyncs_drop_results(const Frame *frame) {
   }
 }
 
+/* Moves of one way between a chip and its host go one after the other. */
+static void occupy_host(AsyncOp *async, const Step *step) {
+  Chip *chip = async->chip;
+  uint32_t way = async->instr->host_move == HOST_MOVE_FROM;
+  int64_t start_ps = chip->host_ps[way] > async->start_ps ? chip->host_ps[way] : async->start_ps;
+  chip->host_ps[way] = async->end_ps = start_ps + step->time_ps;
+  ledger_add(chip->execution->ledger, (Event){.kind = EVENT_HOST,
+                                              .track = TRACK_HOST,
+                                              .chip = chip->number,
+                                              .lane = way,
+                                              .name = async->name,
+                                              .op = async->op,
+                                              .peer = NO_PEER,
+                                              .start_ps = start_ps,
+                                              .duration_ps = step->time_ps,
+                                              .bytes = step->demand.host_bytes});
+}
+
 /* A copy's values are there at once; only its time is asynchronous. */
 static Status start_copy(Frame *frame, const Step *step) {
   AsyncOp *async = async_new(frame, step);
   async->op = frame_op(frame, step);
   async->end_ps = async->start_ps + step->time_ps;
   frame_compute(frame, step);
-  add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
+  if (async->instr->host_move != HOST_MOVE_NONE)
+    occupy_host(async, step);
+  else
+    add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
   semaphore_signal(&async->done, 1, 0);
   return STATUS_OK;
 }
@@ -146,7 +167,7 @@ Status run_start(Frame *frame, const Step *step) {
   const Module *module = frame->chip->execution->module;
   const Instr *instr = frame_instr(frame, step_instr(step));
   uint32_t called = instr_comp(instr, ATTR_calls);
-  if (instr->op == OP_COPY_START) return start_copy(frame, step);
+  if (instr->op == OP_COPY_START || instr->host_move != HOST_MOVE_NONE) return start_copy(frame, step);
   Opcode alone; /* where only an opcode is written */
   if (instr->op == OP_ASYNC_START && op_parse(instr->async_of, &alone) && !op_is_collective(alone))
     return start_copy(frame, step);
@@ -171,11 +192,33 @@ static void add_wait_event(Frame *frame, const Step *step, const AsyncOp *async,
                                                      .duration_ps = now_ps - start_ps});
 }
 
+static void await(Frame *frame, const Step *step, AsyncOp *async) {
+  int64_t start_ps = date_ps();
+  semaphore_wait(
+      &async->done, 1,
+      (Waiting){
+          .chip = frame->chip->number, .op = async->op, .peer = frame->chip->number, .what = "its end"});
+  sleep_until_ps(async->end_ps);
+  add_wait_event(frame, step, async, start_ps);
+}
+
+Status run_host(Frame *frame, const Step *step) {
+  TRY(start_copy(frame, step));
+  await(frame, step, *slot_of(frame, step_instr(step)));
+  return STATUS_OK;
+}
+
+/* What was started under the same instruction, or under the operand. */
+static uint32_t start_of(const Instr *instr, uint32_t at) {
+  bool is_own = op_is_collective(instr->op) || instr->host_move != HOST_MOVE_NONE;
+  return is_own ? at : instr->operands.n == 0 ? NO_ID : instr->operands.at[0];
+}
+
 Status run_done(Frame *frame, const Step *step) {
   Execution *execution = frame->chip->execution;
   uint32_t at = step_instr(step);
   const Instr *instr = frame_instr(frame, at);
-  uint32_t start = op_is_collective(instr->op) ? at : instr->operands.n == 0 ? NO_ID : instr->operands.at[0];
+  uint32_t start = start_of(instr, at);
   AsyncOp *async = start == NO_ID ? NULL : *slot_of(frame, start);
   RETURN_IF(async == NULL,
             diag_fail(execution->diag, STATUS_INVALID, instr->place, NULL,
@@ -184,14 +227,12 @@ Status run_done(Frame *frame, const Step *step) {
     *slot_of(frame, at) = async;
     return STATUS_OK;
   }
-  int64_t start_ps = date_ps();
-  semaphore_wait(
-      &async->done, 1,
-      (Waiting){
-          .chip = frame->chip->number, .op = async->op, .peer = frame->chip->number, .what = "its end"});
-  sleep_until_ps(async->end_ps);
-  add_wait_event(frame, step, async, start_ps);
+  await(frame, step, async);
   TRY(execution_fail(execution, async->status));
+  if (start == at && async->collective == NULL) { /* a move, whose value is there */
+    frame_release(frame, step);
+    return STATUS_OK;
+  }
   if (async->collective == NULL && async->result == NULL) { /* a copy */
     frame_compute(frame, step);
     return STATUS_OK;

@@ -1,9 +1,12 @@
 /* Asynchronous operations: a collective in an actor of its own (a plain one too, where the schedule splits
- * it), a copy that takes its time, or a computation that was run when it started. */
+ * it), a copy that takes its time (between chip and host over PCIe), or a computation that was run when it
+ * started. */
 #pragma once
 
 #include "sim/engine/frame.h"
 
+/* A move to or from the host that is waited for. */
+Status run_host(Frame *frame, const Step *step);
 Status run_start(Frame *frame, const Step *step);
 Status run_done(Frame *frame, const Step *step);
 /* Drops what collectives that never ended refer to. */

@@ -107,6 +107,7 @@ static Status run_step(Frame *frame, const Step *step) {
   switch (step->kind) {
   case STEP_COMPUTE: return run_compute(frame, step);
   case STEP_COLLECTIVE: return run_collective(frame, step);
+  case STEP_HOST: return run_host(frame, step);
   case STEP_START: return run_start(frame, step);
   case STEP_DONE: return run_done(frame, step);
   case STEP_WHILE: return run_while(frame, step);

@@ -185,9 +185,11 @@ uint32_t frame_name(const Frame *frame, uint32_t instr) {
 
 uint32_t frame_op(const Frame *frame, const Step *step) {
   static const char *const bounds[] = {
-      [BOUND_FREE] = "",     [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",
-      [BOUND_VMEM] = "VMEM", [BOUND_ICI] = "ICI",         [BOUND_LATENCY] = "latency",
+      [BOUND_FREE] = "",   [BOUND_COMPUTE] = "compute", [BOUND_HBM] = "HBM",   [BOUND_VMEM] = "VMEM",
+      [BOUND_ICI] = "ICI", [BOUND_LATENCY] = "latency", [BOUND_HOST] = "PCIe",
   };
-  LedgerOp like = {.bound = str_of(bounds[step->bound]), .product = step->demand.mxu_ps > 0};
+  LedgerOp like = {.bound = str_of(bounds[step->bound]),
+                   .product = step->demand.mxu_ps > 0,
+                   .is_host = step->demand.host_bytes > 0};
   return execution_op(frame->chip->execution, frame->comp, step_instr(step), &like);
 }

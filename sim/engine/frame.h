@@ -17,6 +17,7 @@ typedef struct {
   AsyncOp *asyncs;     /* collectives in flight */
   uint64_t steps;      /* run so far */
   Lanes async_lanes;   /* of TRACK_ASYNC */
+  int64_t host_ps[2];  /* until which each way of PCIe is taken */
   size_t events;       /* on the core's track */
   uint32_t loops;      /* that it has come to, in loops none */
   Status status;       /* of the values' computation */

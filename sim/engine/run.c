@@ -49,7 +49,8 @@ static void find_given_up(Execution *execution, uint32_t comp, const Step *step,
     bool *given_up = ARENA_ARRAY(execution->arena, bool, instr->operands.n + 1);
     for (uint32_t k = 0; k < instr->operands.n; k++) {
       uint32_t operand = instr->operands.at[k];
-      given_up[k] = --uses[operand] == 0 && dies[operand] && used_once(instr, operand);
+      given_up[k] = --uses[operand] == 0 && dies[operand] && used_once(instr, operand) &&
+                    instr->host_move == HOST_MOVE_NONE; /* which may be read on between start and done */
     }
     execution->infos[comp][step->instrs.at[i]].given_up = given_up;
   }

@@ -154,6 +154,9 @@ typedef struct {
   uint32_t line; /* 0 where unknown */
 } Origin;
 
+/* Over PCIe: out of the chip's memory into the host's, or the other way. */
+typedef enum { HOST_MOVE_NONE, HOST_MOVE_TO, HOST_MOVE_FROM } HostMove;
+
 typedef struct {
   Str name; /* without % */
   Opcode op;
@@ -168,6 +171,8 @@ typedef struct {
   Place place;  /* in the text that podsim read */
   Origin origin;
   uint32_t region; /* index of the manual region it lies in, 0 where none (set by flattening) */
+  bool on_host;    /* an array in the host's memory (set, like host_move, by host_values.h) */
+  HostMove host_move;
 } Instr;
 
 typedef struct {

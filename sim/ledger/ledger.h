@@ -25,7 +25,7 @@ typedef enum {
   TRACK_DMA,   /* "DMA": remote transfers, on the sender */
   TRACK_SYNC,  /* "Tensor Core Sync Flag": waits of kernels */
   TRACK_LINK,  /* "ICI +x": a directed link, on the chip it leaves; `lane` says which */
-  TRACK_HOST,
+  TRACK_HOST,  /* "Host D2H", "Host H2D": PCIe, to the host in lane 0, from it in lane 1 */
   TRACK_DCN, /* "DCN out", "DCN in": a chip's part of its host's network cards; `lane` 0 out, 1 in, plus 2 for
                 each flow beside it */
   TRACKS
@@ -55,6 +55,7 @@ typedef struct {
   Str axes;                                   /* mesh axes it runs over, e.g. data,model */
   Str because;                                /* why the collective is there */
   Str bound;
+  bool is_host;          /* a move between the chip and its host */
   bool product;          /* of compute: a kernel with a matrix product or a convolution */
   int64_t bytes_payload; /* of a collective, a chip, one execution */
   double ideal_seconds;  /* of one execution */

@@ -40,6 +40,16 @@ static Ids members_of(Arena *arena, const Pod *pod, const Module *module, const 
   return all;
 }
 
+static int64_t slices_of(Arena *arena, const Pod *pod, Ids members) {
+  bool *used = ARENA_ARRAY(arena, bool, pod->slices);
+  int64_t n = 0;
+  for (uint32_t i = 0; i < members.n; i++) {
+    n += !used[pod_slice(pod, members.at[i])];
+    used[pod_slice(pod, members.at[i])] = true;
+  }
+  return n;
+}
+
 static GroupShape shape_of(Arena *arena, const Pod *pod, Ids members, uint32_t *axes) {
   GroupShape shape = {.members = members.n};
   int64_t product = 1;
@@ -58,7 +68,8 @@ static GroupShape shape_of(Arena *arena, const Pod *pod, Ids members, uint32_t *
     shape.wrap[shape.n_axes++] = length == pod->shape[axis] && pod->wrap[axis];
     product *= length;
   }
-  if (product != members.n) shape.n_axes = 0;
+  shape.slices = slices_of(arena, pod, members);
+  if (product * shape.slices != members.n) shape.n_axes = 0;
   return shape;
 }
 

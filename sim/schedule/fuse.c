@@ -44,6 +44,7 @@ static bool is_one_hot(const Module *module, uint32_t comp, const Instr *scatter
 }
 
 static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->on_host || instr->host_move != HOST_MOVE_NONE) return ROLE_ALONE;
   switch (instr->op) {
   case OP_BITCAST: return ROLE_SHAPE;
   case OP_RESHAPE: return demand_is_free(module, comp, instr) ? ROLE_SHAPE : ROLE_LOOP;

@@ -140,7 +140,8 @@ static Ids new_parts(Frame *frame, uint32_t at) {
                  .given = instr->op == OP_PARAMETER};
   add_buffers(frame, instr->shape, like, parts.at);
   bool in_vmem = frame->made->in_vmem != NULL && frame->made->in_vmem[at];
-  if (parts.n == 1 && (in_vmem || is_empty(instr))) frame->buffers.at[parts.at[0]].bytes = 0;
+  if (parts.n == 1 && (in_vmem || instr->on_host || is_empty(instr)))
+    frame->buffers.at[parts.at[0]].bytes = 0;
   return parts;
 }
 
@@ -162,7 +163,9 @@ static Ids element_parts(Frame *frame, uint32_t at) {
   for (int64_t i = 0; i < index && i < tuple->rank; i++) start += count_parts(tuple->parts[i]);
   uint32_t n = count_parts(instr->shape);
   Ids all = operand_parts(frame, instr, 0);
-  return start + n <= all.n ? (Ids){all.at + start, n} : new_parts(frame, at);
+  if (start + n > all.n) return new_parts(frame, at);
+  if (instr->on_host) frame->buffers.at[all.at[start]].bytes = 0;
+  return (Ids){all.at + start, n};
 }
 
 static Ids tuple_parts(const Frame *frame, const Instr *instr) {
@@ -549,6 +552,18 @@ static void hold_outputs(Schedule *schedule) {
     hold(schedule, root->operands.at[k]);
 }
 
+/* Outputs that are handed over on the host take no HBM. */
+static int64_t output_bytes(const Comp *entry) {
+  const Instr *root = &entry->instrs.at[entry->root];
+  if (root->op != OP_TUPLE) return root->on_host ? 0 : hbm_bytes(root->shape);
+  int64_t sum = 0;
+  for (uint32_t i = 0; i < root->operands.n; i++) {
+    const Instr *output = &entry->instrs.at[root->operands.at[i]];
+    if (!output->on_host) sum = plus(sum, hbm_bytes(output->shape));
+  }
+  return sum;
+}
+
 void find_memory(Schedule *schedule) {
   const Module *module = schedule->module;
   const Comp *entry = module_entry(module);
@@ -564,7 +579,7 @@ void find_memory(Schedule *schedule) {
     schedule->hbm_argument_bytes = plus(schedule->hbm_argument_bytes, bytes);
     hold(schedule, entry->params.at[p]);
   }
-  schedule->hbm_output_bytes = hbm_bytes(entry->instrs.at[entry->root].shape);
+  schedule->hbm_output_bytes = output_bytes(entry);
   hold_outputs(schedule);
   for (uint32_t i = 0; i < temporary->held.n; i++)
     VEC_PUSH(schedule->arena, &schedule->held, temporary->held.at[i]);

@@ -14,14 +14,17 @@
 #include "sim/schedule/collective_time.h"
 #include "sim/schedule/liveness.h"
 
-/* The kinds, and how many may be in flight on one axis. */
+/* The kinds, and how many may be in flight on one axis; the last two are moves to the host and from it. */
 static const struct {
   Opcode op;
   uint32_t most;
-} kinds[] = {{OP_ALL_GATHER, 1}, {OP_ALL_REDUCE, 1},         {OP_REDUCE_SCATTER, 1},
-             {OP_ALL_TO_ALL, 1}, {OP_COLLECTIVE_PERMUTE, 8}, {OP_COLLECTIVE_BROADCAST, 1}};
+} kinds[] = {
+    {OP_ALL_GATHER, 1},         {OP_ALL_REDUCE, 1},           {OP_REDUCE_SCATTER, 1}, {OP_ALL_TO_ALL, 1},
+    {OP_COLLECTIVE_PERMUTE, 8}, {OP_COLLECTIVE_BROADCAST, 1}, {OP_COUNT, 1},          {OP_COUNT, 1}};
 enum {
   KINDS = sizeof kinds / sizeof *kinds,
+  TO_HOST = KINDS - 2,
+  FROM_HOST = KINDS - 1,
   NO_KIND = KINDS,
   AXES = 1 << POD_AXES, /* sets of them */
   LANES = KINDS * AXES,
@@ -146,7 +149,9 @@ static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
   const CompSchedule *made = &overlap->schedule->comps[comp];
   for (uint32_t s = 0; s < made->steps.n; s++) {
     const Step *step = &made->steps.at[s];
-    if (step->kind == STEP_COLLECTIVE || step->kind == STEP_START || step->kind == STEP_DONE) return true;
+    if (step->kind == STEP_COLLECTIVE || step->kind == STEP_HOST || step->kind == STEP_START ||
+        step->kind == STEP_DONE)
+      return true;
     Ids called = step_called(overlap, comp, step);
     for (uint32_t i = 0; i < called.n; i++)
       if (holds_collectives(overlap, called.at[i])) return true;
@@ -158,6 +163,7 @@ static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
 
 static uint32_t kind_of(const Step *step, const Instr *instr) {
   uint32_t kind = 0;
+  if (step->kind == STEP_HOST) return instr->host_move == HOST_MOVE_TO ? TO_HOST : FROM_HOST;
   if (step->kind != STEP_COLLECTIVE) return NO_KIND;
   while (kind < KINDS && kinds[kind].op != instr->op) kind++;
   return kind;
@@ -168,9 +174,11 @@ static bool only_names(const Step *step) {
          step->demand.hbm_bytes == 0;
 }
 
-static void take_lane(const List *list, const Instr *instr, uint32_t kind, Node *node) {
+static void take_lane(const List *list, const Step *step, const Instr *instr, uint32_t kind, Node *node) {
   const Overlap *overlap = list->overlap;
-  CollectiveTime time = collective_time(overlap->pod, overlap->schedule->module, list->comp, instr);
+  CollectiveTime time = {.ps = (double)step->time_ps, .axes = 1};
+  if (step->kind != STEP_HOST)
+    time = collective_time(overlap->pod, overlap->schedule->module, list->comp, instr);
   node->lane = kind * AXES + time.axes;
   node->ways = time.ways;
   node->ps = overlap->part * time.ps;
@@ -183,7 +191,7 @@ static void add_node(List *list, Step step) {
   Node node = {.step = step, .lane = NO_LANE, .names = only_names(&step)};
   uint32_t kind = kind_of(&step, instr);
   if (kind == NO_KIND) node.ps = step_ps(list->overlap, list->comp, &step);
-  if (kind != NO_KIND) take_lane(list, instr, kind, &node);
+  if (kind != NO_KIND) take_lane(list, &step, instr, kind, &node);
   node.wall = (step.kind == STEP_COLLECTIVE && node.lane == NO_LANE) || step.kind == STEP_START ||
               step.kind == STEP_DONE;
   Ids called = step_called(overlap, list->comp, &step);
@@ -214,8 +222,8 @@ static void add_need(List *list, uint32_t node, uint32_t before) {
 /* What may do more than give its value keeps its order. */
 static bool keeps_order(const Step *step, const Instr *instr) {
   return is_flow(step) || step->kind == STEP_START || step->kind == STEP_DONE ||
-         instr->op == OP_CUSTOM_CALL || instr->op == OP_INFEED || instr->op == OP_OUTFEED ||
-         instr->op == OP_RNG || instr->op == OP_RNG_GET_AND_UPDATE_STATE;
+         (instr->op == OP_CUSTOM_CALL && step->kind != STEP_HOST) || instr->op == OP_INFEED ||
+         instr->op == OP_OUTFEED || instr->op == OP_RNG || instr->op == OP_RNG_GET_AND_UPDATE_STATE;
 }
 
 static void find_depth(List *list, uint32_t node) {
@@ -465,7 +473,7 @@ static bool overlap_comp(Overlap *overlap, Schedule *schedule, uint32_t comp) {
 
 static bool has_collective(const CompSchedule *made) {
   for (uint32_t s = 0; s < made->steps.n; s++)
-    if (made->steps.at[s].kind == STEP_COLLECTIVE) return true;
+    if (made->steps.at[s].kind == STEP_COLLECTIVE || made->steps.at[s].kind == STEP_HOST) return true;
   return false;
 }
 

@@ -28,6 +28,7 @@ typedef struct {
 } Scheduler;
 
 StepKind step_kind_of(const Instr *instr) {
+  if (instr->host_move != HOST_MOVE_NONE && instr->op != OP_COPY_START) return STEP_HOST;
   switch (instr->op) {
   case OP_WHILE: return STEP_WHILE;
   case OP_CONDITIONAL: return STEP_CONDITIONAL;
@@ -110,7 +111,8 @@ static Demand step_demand(const Scheduler *scheduler, uint32_t comp, const Group
   if (instr->op == OP_FUSION) return fusion_demand(scheduler->pod, scheduler->module, comp, instr);
   if (is_prefetch_across(instr)) return (Demand){0};
   if (instr->op == OP_ASYNC_START) return async_demand(scheduler, comp, instr);
-  if (step_kind_of(instr) != STEP_COMPUTE && instr->op != OP_COPY_START) return (Demand){0};
+  StepKind kind = step_kind_of(instr);
+  if (kind != STEP_COMPUTE && kind != STEP_HOST && instr->op != OP_COPY_START) return (Demand){0};
   return group_demand(scheduler->pod, scheduler->module, comp, groups, last);
 }
 

@@ -9,8 +9,9 @@
 typedef enum {
   STEP_COMPUTE,    /* a group of instructions, timed as one; those that only name values take no time */
   STEP_COLLECTIVE, /* synchronous: started and waited for */
-  STEP_START, /* of an asynchronous collective, copy or send; or of a plain collective, which then has a DONE
-                 of the same instruction, and its value from there on */
+  STEP_HOST,       /* the same of what moves between the chip and its host */
+  STEP_START, /* of an asynchronous collective, copy or send; or of a plain collective or a move to or from
+                 the host, which then has a DONE of the same instruction, and its value from there on */
   STEP_DONE,
   STEP_WHILE,
   STEP_CONDITIONAL,

@@ -63,6 +63,7 @@ static bool in_hbm(const Shape *shape) {
 /* Where a value of the group's computation lies. */
 static bool value_in_hbm(const Kernel *kernel, uint32_t value) {
   const bool *in_vmem = kernel->groups->in_vmem;
+  if (kernel->body->instrs.at[value].on_host) return false;
   return in_vmem != NULL ? !in_vmem[value] : in_hbm(kernel->body->instrs.at[value].shape);
 }
 
