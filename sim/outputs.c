@@ -18,6 +18,7 @@ Str pod_text(Arena *arena, const Pod *pod) {
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
     buf_printf(&buf, "%s%" PRId64, axis == 0 ? " " : "x", pod->shape[axis]);
   }
+  if (pod->twist) buf_add(&buf, STR(" twisted"));
   return buf_str(&buf);
 }
 

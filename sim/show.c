@@ -139,7 +139,10 @@ static Status show_pod(Pipeline *pipeline) {
              pod->n_chips == 1 ? "" : "s");
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
     buf_printf(&buf, "  axis %c  %lld chips, %s\n", "xyz"[axis], (long long)pod -> shape[axis],
-               pod -> wrap[axis] ? "a ring" : "a line (no wraparound link)");
+               pod_axis_is_short(pod, axis)
+                   ? "a ring twice as long: its ends meet half way along the long axes"
+               : pod->wrap[axis] ? "a ring"
+                                 : "a line (no wraparound link)");
   }
   if (pod->slices > 1)
     buf_printf(&buf, "  slices  %lld, joined by the data-centre network\n", (long long)pod->slices);

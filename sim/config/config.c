@@ -301,6 +301,26 @@ static Status count_chips(const Reading *reading) {
   return STATUS_OK;
 }
 
+/* Axes of k and of 2k, all of which wrap. */
+static Status check_twist(const Reading *reading) {
+  const Pod *pod = reading->pod;
+  if (!pod->twist) return STATUS_OK;
+  int64_t k = INT64_MAX;
+  uint32_t n_short = 0, n_long = 0, wraps = 0;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) k = pod->shape[axis] < k ? pod->shape[axis] : k;
+  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
+    n_short += pod->shape[axis] == k;
+    n_long += pod->shape[axis] == 2 * k;
+    wraps += pod->wrap[axis];
+  }
+  bool fits = k >= 4 && n_short > 0 && n_long > 0 && n_short + n_long == POD_AXES && wraps == POD_AXES;
+  if (fits) return STATUS_OK;
+  return diag_fail(
+      reading->diag, STATUS_INVALID, NOWHERE, "for example shape = 4x4x8 or 4x8x8 of v4",
+      "pod.twist: only a torus of k x k x 2k or k x 2k x 2k, k at least 4, whose axes all wrap can be "
+      "twisted");
+}
+
 Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
                    Diag *diag) {
   Config *made = ARENA_NEW(arena, Config);
@@ -319,6 +339,7 @@ Status config_read(Arena *arena, const char *path, const char *const *sets, uint
                            given.source, str_of(keys[i].meaning)});
   }
   TRY(count_chips(reading));
+  TRY(check_twist(reading));
   made->pod.hbm_usable_bytes = (int64_t)(made->pod.hbm_usable * (double)made->pod.hbm_bytes);
   *config = made;
   return STATUS_OK;

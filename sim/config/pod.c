@@ -19,3 +19,13 @@ uint32_t pod_chip(const Pod *pod, uint32_t slice, const int64_t coordinates[POD_
 uint32_t pod_slice(const Pod *pod, uint32_t chip) {
   return chip / pod->slice_chips;
 }
+
+bool pod_axis_is_short(const Pod *pod, uint32_t axis) {
+  bool is_short = false;
+  for (uint32_t i = 0; pod->twist && i < pod->n_axes; i++) is_short |= pod->shape[i] > pod->shape[axis];
+  return is_short;
+}
+
+bool pod_axis_is_ring(const Pod *pod, uint32_t axis) {
+  return pod->wrap[axis] && !pod_axis_is_short(pod, axis);
+}

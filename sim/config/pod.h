@@ -13,6 +13,7 @@ typedef struct {
   uint32_t n_axes;
   int64_t shape[POD_AXES]; /* as written, unused ones 1 */
   bool wrap[POD_AXES];
+  bool twist;     /* whoever goes once round a short axis comes back half way along every long one */
   int64_t slices; /* of this shape */
   uint32_t slice_chips, n_chips;
 
@@ -85,3 +86,7 @@ Status config_read(Arena *arena, const char *path, const char *const *sets, uint
 void pod_coordinates(const Pod *pod, uint32_t chip, int64_t coordinates[POD_AXES]);
 uint32_t pod_chip(const Pod *pod, uint32_t slice, const int64_t coordinates[POD_AXES]);
 uint32_t pod_slice(const Pod *pod, uint32_t chip);
+/* Of a twisted torus: an axis half as long as the longest. */
+bool pod_axis_is_short(const Pod *pod, uint32_t axis);
+/* Whether an axis alone is a ring. */
+bool pod_axis_is_ring(const Pod *pod, uint32_t axis);

@@ -16,7 +16,7 @@ CollectivePlan *plan_new(Arena *arena, const CollectivePlan *question, Algorithm
 
 void plan_add_piece(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end) {
   if (end <= at && plan->elements > 0) return;
-  Piece piece = {.at = at, .n = end - at};
+  Piece piece = {.layout = group_starting(plan->group, part), .at = at, .n = end - at};
   bool all_in_turn = plan->kind == COLLECTIVE_ALL_TO_ALL;
   uint32_t in_turn = all_in_turn ? plan->group->n_axes : group_torus_axes(plan->group);
   for (uint32_t phase = 0; phase < plan->group->n_axes; phase++)
@@ -28,7 +28,8 @@ uint32_t piece_part(const CollectivePlan *plan, uint32_t piece, uint32_t member)
   uint32_t part = 0;
   for (uint32_t phase = 0; phase < plan->group->n_axes; phase++) {
     uint32_t axis = plan->pieces.at[piece].order[phase];
-    part = part * plan->group->axes[axis].length + group_position(plan->group, axis, member);
+    const GroupLayout *layout = plan->pieces.at[piece].layout;
+    part = part * layout->axes[axis].length + group_position(layout, axis, member);
   }
   return part;
 }
@@ -55,6 +56,7 @@ static const char *algorithm_text(const CollectivePlan *plan) {
 
 Str plan_text(Arena *arena, const CollectivePlan *plan) {
   StrBuf buf = {.arena = arena};
+  if (plan->group->starting[0] != NULL || plan->group->starting[1] != NULL) buf_add(&buf, STR("twisted "));
   for (uint32_t i = 0; i < plan->group->n_axes; i++) {
     GroupAxis axis = plan->group->axes[i];
     buf_printf(&buf, "%s%s%s %u", i == 0 ? "" : " x ",
@@ -91,6 +93,8 @@ const CollectivePlan *collective_plan(Arena *arena, const Pod *pod, CollectiveKi
   CollectivePlan question = {
       .kind = kind, .group = group, .elements = elements, .element_bits = element_bits};
   CollectivePlan *own = ARENA_NEW(arena, CollectivePlan);
+  if (pod->twist && kind == COLLECTIVE_ALL_TO_ALL && group->n_axes > 1 && group->shape.slices == 1)
+    question.group = group_of_pairs(arena, pod, group);
   *own = *best_plan(arena, pod, &question);
   own->text = plan_text(arena, own);
   return own;

@@ -16,6 +16,7 @@ typedef enum {
 
 /* A part of the data that takes the axes in an order of its own. */
 typedef struct {
+  const GroupLayout *layout;
   uint32_t order[GROUP_AXES];
   int64_t at, n; /* of `elements` below */
 } Piece;

@@ -8,6 +8,7 @@
 /* Elements over the fullest link of an axis, when each of its chips sends `each` to each other one. */
 static double pairs_link_bytes(GroupAxis axis, double each) {
   if (axis.dcn) return (axis.length - 1) * each;
+  if (axis.pairs > 0) return axis.pairs * each;
   double length = axis.length, pairs = axis.length % 2 == 0 ? length * length : length * length - 1;
   return axis.load * each * pairs / (axis.ring ? 8 : 4);
 }
@@ -61,7 +62,7 @@ const CollectivePlan *plan_all_to_all(Arena *arena, const CollectivePlan *questi
     if (axis.dcn)
       plan->dcn_steps++;
     else
-      plan->steps += group_axis_steps(axis) * axis.hops;
+      plan->steps += axis.farthest > 0 ? axis.farthest : group_axis_steps(axis) * axis.hops;
     *most = fmax(*most, pairs_link_bytes(axis, bytes / axis.length));
   }
   plan->seconds = plan_seconds(plan, cost);

@@ -1,6 +1,6 @@
 /* Fabric: a helper actor a flow. It holds the flow's lanes while SimGrid moves the bytes, then pays the
  * latency and lands the transfer. A transfer by way of a third chip is two flows side by side, as a stream
- * that is cut through there. */
+ * that is cut through there. On a twisted torus, which SimGrid does not know, it is a flow on each link. */
 #include "sim/engine/fabric.h"
 
 #include "models/ici_model.h"
@@ -14,7 +14,7 @@ typedef struct Job Job;
 /* One flow of a transfer. */
 typedef struct {
   Job *job;
-  uint32_t from, to;
+  uint32_t from, to, host; /* whose host is the flow's end */
   int64_t start_ps;
   Vec(uint32_t) lanes; /* taken on its links, in the order of the route */
 } Leg;
@@ -28,8 +28,8 @@ typedef struct {
 struct Job {
   Fabric *fabric;
   Transfer transfer;
-  Leg legs[2];
-  uint32_t legs_left, lane;
+  Leg *legs;
+  uint32_t n_legs, cap_legs, legs_left, lane;
   int64_t start_ps, left_ps, latency_ps;
   Job *next_free;
 };
@@ -185,7 +185,7 @@ static void run_flow(Leg *leg) {
   leg->lanes.n = 0;
   route_links(fabric->pod, leg->from, leg->to, occupy_link, leg);
   enter_hbm(leg);
-  sg_host_sendto(hosts[leg->from], hosts[leg->to], (double)leg->job->transfer.bytes);
+  sg_host_sendto(hosts[leg->from], hosts[leg->host], (double)leg->job->transfer.bytes);
   leave_hbm(leg);
   Vacation vacation = {.leg = leg, .end_ps = date_rounded_up_ps()};
   route_links(fabric->pod, leg->from, leg->to, vacate_link, &vacation);
@@ -230,12 +230,33 @@ static Job *job_new(Fabric *fabric) {
   return job;
 }
 
-static void leg_start(Job *job, Leg *leg, uint32_t from, uint32_t to) {
+static void add_leg(Job *job, uint32_t from, uint32_t to, uint32_t host) {
+  if (job->n_legs == job->cap_legs) {
+    Leg *legs = ARENA_ARRAY(job->fabric->arena, Leg, 2 * job->cap_legs + 2);
+    if (job->n_legs > 0) memcpy(legs, job->legs, job->n_legs * sizeof *legs);
+    job->cap_legs = 2 * job->cap_legs + 2;
+    job->legs = legs;
+  }
+  Leg *leg = &job->legs[job->n_legs++];
   leg->job = job;
   leg->from = from;
   leg->to = to;
+  leg->host = host;
   leg->start_ps = job->start_ps;
-  actors_spawn(job->fabric->actors, run_leg, leg);
+}
+
+static void add_link_leg(void *self, Link link) {
+  Job *job = self;
+  const Pod *pod = job->fabric->pod;
+  add_leg(job, link.chip, link_end(pod, link), platform_link_end(pod, link.chip, link.axis, link.down));
+}
+
+static void add_way(Job *job, uint32_t from, uint32_t to) {
+  const Pod *pod = job->fabric->pod;
+  if (pod->twist && !route_is_dcn(pod, from, to))
+    route_links(pod, from, to, add_link_leg, job);
+  else
+    add_leg(job, from, to, to);
 }
 
 uint32_t fabric_next_flow(Fabric *fabric) {
@@ -252,7 +273,9 @@ void fabric_send(Fabric *fabric, Transfer transfer) {
                         ? route_latency_ps(fabric->pod, from, to)
                         : route_latency_ps(fabric->pod, from, via) + route_latency_ps(fabric->pod, via, to);
   if (!transfer.is_signal) job->lane = lane_take(fabric->arena, &fabric->dma_lanes[from], job->start_ps);
-  job->legs_left = via == NO_PEER ? 1 : 2;
-  leg_start(job, &job->legs[0], from, via == NO_PEER ? to : via);
-  if (via != NO_PEER) leg_start(job, &job->legs[1], via, to);
+  job->n_legs = 0;
+  add_way(job, from, via == NO_PEER ? to : via);
+  if (via != NO_PEER) add_way(job, via, to);
+  job->legs_left = job->n_legs;
+  for (uint32_t i = 0; i < job->n_legs; i++) actors_spawn(fabric->actors, run_leg, &job->legs[i]);
 }

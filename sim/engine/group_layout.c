@@ -47,7 +47,7 @@ static Coordinates axis_coordinates(Arena *arena, const Pod *pod, uint32_t axis,
     own.n += !used[place[axis]];
     used[place[axis]] = true;
   }
-  if (axis != DCN_AXIS && pod->wrap[axis] && own.n < length)
+  if (axis != DCN_AXIS && pod_axis_is_ring(pod, axis) && own.n < length)
     while (!used[start] || used[(start + length - 1) % length]) start++;
   own.at = ARENA_ARRAY(arena, int64_t, own.n);
   for (int64_t i = 0, k = 0; i < length; i++)
@@ -78,7 +78,7 @@ static GroupAxis product_axis(Arena *arena, const Pod *pod, uint32_t axis, const
   bool contiguous = true;
   for (uint32_t i = 1; i < coordinates.n; i++)
     contiguous = contiguous && coordinates.at[i] == (coordinates.at[i - 1] + 1) % length;
-  bool ring = coordinates.n == length && pod->wrap[axis] && length > 2;
+  bool ring = coordinates.n == length && pod_axis_is_ring(pod, axis) && length > 2;
   if (contiguous) return (GroupAxis){coordinates.n, .ring = ring, .hops = 1, .load = 1, .neighbours = true};
   uint32_t *line = ARENA_ARRAY(arena, uint32_t, coordinates.n);
   for (uint32_t i = 0; i < coordinates.n; i++) line[i] = group->chips[group->member_at[i * stride]];
@@ -152,6 +152,44 @@ static void logical_layout(Arena *arena, const Pod *pod, GroupLayout *group) {
   group->axes[0] = routed_axis(pod, line, n);
 }
 
+/* ---- twisted tori */
+
+/* Of all chips: going up a short axis for k steps leads half way along the long ones, after k more back. So a
+ * ring of 2k, and half of a long axis, stand for the short axis and the long one (FCC and BCC lattices:
+ * Camarero, Martinez and Beivide, "Lattice graphs for high-scale interconnection topologies"). */
+static const GroupLayout *layout_around(Arena *arena, const Pod *pod, const GroupLayout *group,
+                                        uint32_t around) {
+  GroupLayout *own = arena_copy(arena, group, sizeof *group);
+  int64_t k = pod->shape[around];
+  uint32_t halved = 0;
+  while (pod->shape[halved] == k) halved++;
+  own->axes[around] = (GroupAxis){(uint32_t)(2 * k), .ring = true, .hops = 1, .load = 1, .neighbours = true};
+  own->axes[halved] = (GroupAxis){(uint32_t)k, .hops = 1, .load = 1, .neighbours = true};
+  own->member_at = ARENA_ARRAY(arena, uint32_t, group->members);
+  own->place_of = ARENA_ARRAY(arena, uint32_t, group->members);
+  for (uint32_t member = 0; member < group->members; member++) {
+    int64_t at[POD_AXES];
+    pod_coordinates(pod, group->chips[member], at);
+    int64_t shift = at[halved] >= k ? k : 0;
+    uint32_t place = 0;
+    for (uint32_t axis = 0; axis < POD_AXES; axis++) {
+      if (pod->shape[axis] > k) at[axis] = (at[axis] + 2 * k - shift) % (2 * k);
+      if (axis == around) at[axis] += shift;
+      place = place * own->axes[axis].length + (uint32_t)at[axis];
+    }
+    own->place_of[member] = place;
+    own->member_at[place] = member;
+  }
+  return own;
+}
+
+static void find_starting(Arena *arena, const Pod *pod, GroupLayout *group) {
+  if (!pod->twist || pod->slices > 1 || group->members != pod->n_chips) return;
+  for (uint32_t axis = 0; axis < POD_AXES; axis++)
+    if (pod_axis_is_short(pod, axis)) group->starting[axis] = layout_around(arena, pod, group, axis);
+  for (uint32_t axis = 0; axis < POD_AXES; axis++) group->shape.wrap[axis] = true;
+}
+
 static int64_t slices_of(Arena *arena, const Pod *pod, const GroupLayout *group) {
   bool *used = ARENA_ARRAY(arena, bool, pod->slices);
   int64_t n = 0;
@@ -183,6 +221,7 @@ const GroupLayout *group_layout(Arena *arena, const Pod *pod, const uint32_t *ch
                          .place_of = ARENA_ARRAY(arena, uint32_t, members)};
   if (!product_layout(arena, pod, group)) logical_layout(arena, pod, group);
   group->shape = shape_of(arena, pod, group);
+  find_starting(arena, pod, group);
   return group;
 }
 
@@ -208,4 +247,26 @@ uint32_t group_axis_steps(GroupAxis axis) {
 
 uint32_t group_torus_axes(const GroupLayout *group) {
   return group->n_axes > 0 && group->axes[group->n_axes - 1].dcn ? group->n_axes - 1 : group->n_axes;
+}
+
+const GroupLayout *group_starting(const GroupLayout *group, uint32_t axis) {
+  return axis < POD_AXES && group->starting[axis] != NULL ? group->starting[axis] : group;
+}
+
+const GroupLayout *group_of_pairs(Arena *arena, const Pod *pod, const GroupLayout *group) {
+  RouteLoads loads = route_loads_new(pod);
+  GroupLayout *own = ARENA_NEW(arena, GroupLayout);
+  *own = (GroupLayout){.members = group->members,
+                       .chips = group->chips,
+                       .member_at = ARENA_ARRAY(arena, uint32_t, group->members),
+                       .place_of = ARENA_ARRAY(arena, uint32_t, group->members)};
+  logical_layout(arena, pod, own);
+  own->shape = group->shape;
+  for (uint32_t i = 0; i < group->members; i++)
+    for (uint32_t k = 0; k < group->members; k++)
+      if (i != k) route_loads_add(&loads, group->chips[i], group->chips[k], 1);
+  own->axes[0].pairs = (uint32_t)loads.most;
+  own->axes[0].farthest = loads.hops;
+  route_loads_free(&loads);
+  return own;
 }

@@ -16,7 +16,7 @@ static uint32_t row_axis(const GroupLayout *group) {
 
 /* The member in a row and a column; columns count the other axes as a snake. */
 static uint32_t member_in(const GroupLayout *group, uint32_t rows, uint32_t row, uint32_t column) {
-  uint32_t at[POD_AXES] = {0}, place = 0;
+  uint32_t at[GROUP_AXES] = {0}, place = 0;
   at[rows] = row;
   for (uint32_t axis = group->n_axes; axis-- > 0;) {
     if (axis == rows) continue;

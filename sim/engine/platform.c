@@ -45,6 +45,13 @@ static int64_t zone_host(const Pod *pod, uint32_t chip) {
   return host;
 }
 
+uint32_t platform_link_end(const Pod *pod, uint32_t chip, uint32_t axis, bool down) {
+  int64_t at[POD_AXES];
+  pod_coordinates(pod, chip, at);
+  at[axis] = (at[axis] + (down ? -1 : 1) + pod->shape[axis]) % pod->shape[axis];
+  return pod_chip(pod, pod_slice(pod, chip), at);
+}
+
 static int64_t zone_hosts(const Pod *pod) {
   int64_t hosts = 1;
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) hosts *= zone_length(pod, axis);

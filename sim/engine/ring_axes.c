@@ -14,9 +14,8 @@ void close_ports(Kernel *kernel) {
     kernel_wait(kernel, plan->ports + port, 1, NO_MEMBER, "its own last DMA");
 }
 
-Ring ring_along(Kernel *kernel, uint32_t axis) {
+static Ring ring_in(Kernel *kernel, const GroupLayout *group, uint32_t axis) {
   const CollectivePlan *plan = kernel_plan(kernel);
-  const GroupLayout *group = plan->group;
   uint32_t member = kernel_member(kernel);
   GroupAxis own = group->axes[axis];
   uint32_t position = group_position(group, axis, member), last = own.length - 1;
@@ -34,6 +33,11 @@ Ring ring_along(Kernel *kernel, uint32_t axis) {
   return ring;
 }
 
+Ring ring_along(Kernel *kernel, uint32_t axis) {
+  const CollectivePlan *plan = kernel_plan(kernel);
+  return ring_in(kernel, plan->group, axis);
+}
+
 /* The parts of a piece that a phase works on: those of the members that agree with this one on the axes
  * before it. */
 static void set_blocks(Ring *ring, const CollectivePlan *plan, const PlanItem *item, uint32_t member) {
@@ -42,8 +46,8 @@ static void set_blocks(Ring *ring, const CollectivePlan *plan, const PlanItem *i
   ring->stride = ring->split.parts;
   for (uint32_t phase = 0; phase < item->phase; phase++) {
     uint32_t axis = piece->order[phase];
-    ring->stride /= plan->group->axes[axis].length;
-    ring->first += group_position(plan->group, axis, member) * ring->stride;
+    ring->stride /= piece->layout->axes[axis].length;
+    ring->first += group_position(piece->layout, axis, member) * ring->stride;
   }
   ring->stride /= ring->length;
 }
@@ -51,7 +55,8 @@ static void set_blocks(Ring *ring, const CollectivePlan *plan, const PlanItem *i
 static void run_item(Kernel *kernel, const CollectivePlan *plan, const PlanItem *item) {
   uint32_t member = kernel_member(kernel),
            stage = plan->stage_semaphores + item->piece * plan->stages + item->stage;
-  Ring ring = ring_along(kernel, plan->pieces.at[item->piece].order[item->phase]);
+  const Piece *piece = &plan->pieces.at[item->piece];
+  Ring ring = ring_in(kernel, piece->layout, piece->order[item->phase]);
   ring.semaphores = item->semaphores;
   ring.slots = item->slots;
   ring.chunks = item->chunks;

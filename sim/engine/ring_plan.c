@@ -47,12 +47,13 @@ static double total_bytes(const CollectivePlan *plan, int64_t elements) {
 /* What is left of a piece before a phase of a reduce-scatter, and after it in a gather. */
 static double phase_bytes(const CollectivePlan *plan, const Piece *piece, uint32_t phase) {
   double bytes = total_bytes(plan, piece->n);
-  for (uint32_t i = 0; i < phase; i++) bytes /= plan->group->axes[piece->order[i]].length;
+  for (uint32_t i = 0; i < phase; i++) bytes /= piece->layout->axes[piece->order[i]].length;
   return bytes;
 }
 
 static GroupAxis item_axis(const CollectivePlan *plan, const PlanItem *item) {
-  return plan->group->axes[plan->pieces.at[item->piece].order[item->phase]];
+  const Piece *piece = &plan->pieces.at[item->piece];
+  return piece->layout->axes[piece->order[item->phase]];
 }
 
 static double item_time(const CollectivePlan *plan, const PlanItem *item, IciCost cost) {
@@ -63,12 +64,13 @@ static double item_time(const CollectivePlan *plan, const PlanItem *item, IciCos
 /* Time that a whole payload spends on each torus axis when it takes them in the order that starts with axis
  * `part`. */
 static void part_loads(const GroupLayout *group, uint32_t part, double loads[POD_AXES]) {
+  const GroupLayout *layout = group_starting(group, part);
   double bytes = 1;
   uint32_t axes = group_torus_axes(group);
   for (uint32_t phase = 0; phase < axes; phase++) {
     uint32_t axis = (part + phase) % axes;
-    loads[axis] = axis_link_bytes(group->axes[axis], bytes);
-    bytes /= group->axes[axis].length;
+    loads[axis] = axis_link_bytes(layout->axes[axis], bytes);
+    bytes /= layout->axes[axis].length;
   }
 }
 
@@ -182,7 +184,7 @@ static void list_scatter_items(Arena *arena, CollectivePlan *plan, IciCost cost)
     uint32_t axis = plan->pieces.at[i].order[item.phase];
     double start = fmax(progress[i].ready, axis_free[axis]);
     item.chunks =
-        axis_chunks(plan->group->axes[axis], phase_bytes(plan, &plan->pieces.at[i], item.phase), cost);
+        axis_chunks(item_axis(plan, &item), phase_bytes(plan, &plan->pieces.at[i], item.phase), cost);
     plan->chunks = item.chunks > plan->chunks ? item.chunks : plan->chunks;
     axis_free[axis] = progress[i].ready = start + item_time(plan, &item, cost);
     progress[i].phase++;
@@ -240,7 +242,7 @@ static int64_t largest_block(const CollectivePlan *plan, const PlanItem *item) {
   Split split = piece_split(plan, item->piece);
   int64_t blocks = 1;
   for (uint32_t phase = 0; phase <= item->phase; phase++)
-    blocks *= plan->group->axes[plan->pieces.at[item->piece].order[phase]].length;
+    blocks *= plan->pieces.at[item->piece].layout->axes[plan->pieces.at[item->piece].order[phase]].length;
   return (split.n + blocks - 1) / blocks;
 }
 

@@ -1,6 +1,6 @@
 /* Routes. Within a slice on the torus: dimension order, first axis first, the shorter way round on an axis
- * that wraps. Between slices over the data-centre network: out of one chip's part of its host's network
- * cards, into the other's. */
+ * that wraps; on a twisted torus the shortest way over its seams. Between slices over the data-centre
+ * network: out of one chip's part of its host's network cards, into the other's. */
 #pragma once
 
 #include "sim/config/pod.h"

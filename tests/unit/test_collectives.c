@@ -21,7 +21,8 @@ typedef enum { IDEAL, REAL, NEAR } Links;
 
 /* A group of chips of a pod. */
 typedef struct {
-  char shape[16], wrap[4];     /* "4x2", two slices "2@4x2"; a letter an axis: w wraps, - does not */
+  char shape[16],
+      wrap[4]; /* "4x2", two slices "2@4x2", twisted "4x4x8t"; a letter an axis: w wraps, - does not */
   uint32_t chips[16], members; /* 0: the whole pod */
   Links links;
 } Site;
@@ -31,9 +32,13 @@ typedef struct {
 static Pod pod_of(Arena *arena, const Site *site) {
   static const char *const latencies[] = {
       [IDEAL] = "ici.ideal=true", [REAL] = "ici.latency=1us", [NEAR] = "ici.latency=1ns"};
-  const char *at = strchr(site->shape, '@');
-  const char *slices = str_printf(arena, "pod.slices=%ld", at == NULL ? 1 : strtol(site->shape, NULL, 10)).at;
-  return torus_fixture(arena, at == NULL ? site->shape : at + 1, site->wrap, EXACT_LINKS, slices,
+  Str shape = str_of(site->shape);
+  size_t at = str_find(shape, '@'), twist = str_find(shape, 't');
+  Str slices = at == shape.n ? STR("1") : str_sub(shape, 0, at);
+  shape = str_sub(shape, at == shape.n ? 0 : at + 1, twist);
+  return torus_fixture(arena, str_printf(arena, "%.*s", STR_ARG(shape)).at, site->wrap, EXACT_LINKS,
+                       str_printf(arena, "pod.slices=%.*s", STR_ARG(slices)).at,
+                       twist < str_of(site->shape).n ? "pod.twist=true" : "pod.twist=false",
                        latencies[site->links]);
 }
 
@@ -328,6 +333,10 @@ ParameterizedTestParameters(collectives, numbers) {
       {"3@4", "-", {1, 2, 5, 6}, 4, IDEAL},
       {"2@4x2", "--", {3, 0, 9, 14, 6}, 5, REAL},
       {"8x8", "--", {45, 7, 18, 36, 0, 56, 63}, 7, REAL},
+      {"4x4x8t", "www", {0}, 0, IDEAL},
+      {"4x8x4t", "www", {0}, 0, NEAR},
+      {"4x4x8t", "www", {0, 32, 64, 96}, 4, REAL},
+      {"4x4x8t", "www", {5, 127, 64, 3, 77}, 5, REAL},
   };
   return cr_make_param_array(Site, sites, sizeof sites / sizeof *sites);
 }
@@ -393,6 +402,8 @@ ParameterizedTestParameters(collectives, time) {
        {{AR, 1 << 22, 1.02}, {AG, 1 << 20, 1.02}, {A2A, 1 << 20, 1.02}}},
       {{"2@4x2", "--", {0}, 0, IDEAL}, {{AR, 1 << 26, 1.25}, {AG, 1 << 22, 1.25}, {A2A, 1 << 20, 1.2}}},
       {{"2@16", "w", {0}, 0, IDEAL}, {{AR, 1 << 26, 1.2}}},
+      {{"4x4x8t", "www", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.15}, {AG, 1 << 17, 1.15}}},
+      {{"4x8x8t", "www", {0}, 0, IDEAL}, {{AR, 1 << 23, 1.1}}},
   };
   return cr_make_param_array(Timed, timed, sizeof timed / sizeof *timed);
 }

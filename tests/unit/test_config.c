@@ -262,6 +262,23 @@ Test(config, slices_come_one_after_the_other) {
                "podsim: error: pod.slices = 17: more than 65536 chips\nhint: take fewer slices\n");
 }
 
+Test(config, only_tori_of_k_and_2k_can_be_twisted) {
+  Config *config;
+  cr_assert_eq(read_text("[pod]\ngeneration=v4\nshape=4x8x4\ntwist=true\n", NULL, &config), STATUS_OK);
+  const Pod *pod = &config->pod;
+  cr_assert(pod_axis_is_short(pod, 0) && !pod_axis_is_short(pod, 1) && pod_axis_is_short(pod, 2));
+  cr_assert(!pod_axis_is_ring(pod, 0) && pod_axis_is_ring(pod, 1));
+  cr_assert_eq(read_text("[pod]\ngeneration=v4\nshape=4x8x4\n", NULL, &config), STATUS_OK);
+  cr_assert(pod_axis_is_ring(&config->pod, 0), "not unless it is asked for");
+  static const char *const others[] = {"4x4x4", "8x8x8", "4x4x12",
+                                       "4x8",   "2x2x4", "4x4x8\nwrap=true,true,false"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    expect_error(
+        str_printf(arena, "[pod]\ngeneration=v4\nshape=%s\ntwist=true\n", others[i]).at, NULL,
+        "podsim: error: pod.twist: only a torus of k x k x 2k or k x 2k x 2k, k at least 4, whose axes "
+        "all wrap can be twisted\nhint: for example shape = 4x4x8 or 4x8x8 of v4\n");
+}
+
 static const Pod *pod_of(const char *file, const char *const *sets, uint32_t n_sets) {
   Config *config;
   Str path = str_printf(arena, SOURCE_DIR "/configs/%s.ini", file);

@@ -322,3 +322,92 @@ ParameterizedTest(Torus *torus, route, is_simgrids) {
   diag_free(diag);
   arena_free(arena);
 }
+
+/* ---- twisted tori */
+
+static Pod twisted(Arena *arena, const char *shape) {
+  return torus_fixture(arena, shape, "www", EXACT_LINKS, "pod.twist=true");
+}
+
+/* Hops from chip 0 to every other one, link by link. */
+static uint32_t *distances(Arena *arena, const Pod *pod) {
+  uint32_t *hops = ARENA_ARRAY(arena, uint32_t, pod->n_chips),
+           *queue = ARENA_ARRAY(arena, uint32_t, pod->n_chips);
+  for (uint32_t i = 1; i < pod->n_chips; i++) hops[i] = UINT32_MAX;
+  for (uint32_t first = 0, n = 1; first < n; first++)
+    for (uint32_t way = 0; way < 2 * POD_AXES; way++) {
+      uint32_t end = link_end(pod, (Link){queue[first], way / 2, way % 2 == 1});
+      if (hops[end] != UINT32_MAX) continue;
+      hops[end] = hops[queue[first]] + 1;
+      queue[n++] = end;
+    }
+  return hops;
+}
+
+typedef struct {
+  const Pod *pod;
+  uint32_t at;
+} Walk;
+
+static void walk_link(void *self, Link link) {
+  Walk *walk = self;
+  cr_assert_eq(link.chip, walk->at, "a link starts where the one before ends");
+  walk->at = link_end(walk->pod, link);
+}
+
+Test(twist, routes_are_the_shortest) {
+  static const char *const shapes[] = {"4x4x8", "8x4x4", "4x8x8", "8x8x4"};
+  Arena *arena = arena_new();
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    Pod pod = twisted(arena, shapes[i]);
+    const uint32_t *hops = distances(arena, &pod);
+    for (uint32_t to = 0; to < pod.n_chips; to++) {
+      Walk walk = {&pod, 0};
+      uint32_t n = route_links(&pod, 0, to, walk_link, &walk);
+      cr_assert(walk.at == to && n == hops[to], "%s: 0 to %u takes %u hops, not %u", shapes[i], to, n,
+                hops[to]);
+    }
+    for (uint32_t chip = 0; chip < pod.n_chips; chip++)
+      for (uint32_t axis = 0; axis < POD_AXES; axis++)
+        cr_assert_eq(link_end(&pod, (Link){link_end(&pod, (Link){chip, axis, false}), axis, true}), chip);
+  }
+  arena_free(arena);
+}
+
+/* The same from every chip: a twisted torus has no edge. Its mean distance is below the plain torus's. */
+Test(twist, every_chip_is_alike_and_nearer_to_the_others) {
+  Arena *arena = arena_new();
+  Pod twist = twisted(arena, "4x4x8"), plain = torus_fixture(arena, "4x4x8", "www", EXACT_LINKS);
+  uint32_t first = 0, plain_sum = 0;
+  for (uint32_t from = 0; from < twist.n_chips; from++) {
+    uint32_t sum = 0;
+    for (uint32_t to = 0; to < twist.n_chips; to++) {
+      sum += route_links(&twist, from, to, NULL, NULL);
+      if (from == 0) plain_sum += route_links(&plain, from, to, NULL, NULL);
+    }
+    if (from == 0) first = sum;
+    cr_assert_eq(sum, first);
+  }
+  cr_assert_lt(first, plain_sum);
+  arena_free(arena);
+}
+
+Test(twist, a_transfer_loads_each_link_of_its_way) {
+  Arena *arena = arena_new();
+  Bench *bench = ARENA_NEW(arena, Bench);
+  *bench = (Bench){.arena = arena, .diag = diag_new()};
+  bench->pod = twisted(arena, "4x4x8");
+  bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 3);
+  cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
+  int64_t top[POD_AXES] = {3, 0, 0};
+  uint32_t from = pod_chip(&bench->pod, 0, top), over = link_end(&bench->pod, (Link){from, 0, false});
+  int64_t at[POD_AXES];
+  pod_coordinates(&bench->pod, over, at);
+  cr_assert(at[0] == 0 && at[1] == 0 && at[2] == 4, "half way along z");
+  Sent sent[] = {{.from = from, .to = over, .bytes = 45000000},
+                 {.from = from, .to = link_end(&bench->pod, (Link){over, 2, false}), .bytes = 45000000}};
+  run(bench, sent, 2);
+  cr_expect_eq(sent[0].landed_ps, 2001 * MEGA, "two on the seam's link");
+  cr_expect_eq(sent[1].landed_ps, 2002 * MEGA);
+  bench_free(bench);
+}
