@@ -197,6 +197,10 @@ Status give(Translator *tr, uint32_t instr) {
   const MlirOp *op = tr->op;
   TRY(set_discardable(tr, instr));
   if (op->n_results == 1) give_one(tr, 0, instr);
+  const Shape *shape = instr_shape(tr, instr);
+  RETURN_IF(op->n_results > 1 && (!shape_is_tuple(shape) || shape->rank != op->n_results),
+            OP_FAIL(tr, op->at, NULL, "%u results are written, here is %.*s", op->n_results,
+                    STR_ARG(shape_text(tr->scratch, shape))));
   for (uint32_t k = 0; k < op->n_results && op->n_results > 1; k++)
     give_one(tr, k, emit_element(tr, instr, k));
   return STATUS_OK;
