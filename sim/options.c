@@ -6,8 +6,11 @@
 
 enum { ARGUMENTS_MOST = 4 };
 
+/* The commands that take a program through the stages. */
+#define SIMULATING "run|partition|show|explain|sweep"
+
 static const struct argp_option option_table[] = {
-#define FLAG(key, name, argument, field, kind, help) {name, key, argument, 0, help, 0},
+#define FLAG(key, name, argument, field, kind, heeded_by, help) {name, key, argument, 0, help, 0},
 #include "sim/flags.def"
 #undef FLAG
     {"help", '?', NULL, 0, "print this help", -1}, {"version", 'V', NULL, 0, "print the version", -1}, {0}};
@@ -34,6 +37,11 @@ static const char about_text[] =
     "does not fit in memory, "
     "5 deadlock or race.";
 
+/* A flag that was given, and the commands that heed it. */
+typedef struct {
+  const char *name, *commands;
+} Given;
+
 typedef struct {
   Arena *arena;
   Options *options;
@@ -42,6 +50,7 @@ typedef struct {
   bool done, help;
   const char *arguments[ARGUMENTS_MOST];
   uint32_t n_arguments;
+  Vec(Given) given;
 } Parse;
 
 static void append(Parse *parse, TextList *list, const char *text) {
@@ -86,9 +95,10 @@ static error_t take(int key, char *text, struct argp_state *state) {
   Parse *parse = state->input;
   if (parse->status != STATUS_OK) return 0;
   switch (key) {
-#define FLAG(key, name, argument, field, kind, help)                                                         \
+#define FLAG(key, name, argument, field, kind, heeded_by, help)                                              \
   case key:                                                                                                  \
     SET_##kind(name, argument, field);                                                                       \
+    VEC_PUSH(parse->arena, &parse->given, (Given){name, heeded_by});                                         \
     return 0;
 #include "sim/flags.def"
 #undef FLAG
@@ -163,8 +173,24 @@ static Status choose_command(Parse *parse) {
   return place_arguments(parse, "run", "CONFIG PROGRAM");
 }
 
+/* A flag that would change nothing is a mistake: nobody should wait for files that never come. */
+static Status command_heeds_flags(Parse *parse) {
+  const char *command = parse->options->command;
+  for (uint32_t i = 0; i < parse->given.n; i++) {
+    Given given = parse->given.at[i];
+    if (one_of(command, given.commands)) continue;
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help",
+                     "--%s changes nothing in `podsim %s`; it is for %s", given.name, command,
+                     given.commands);
+  }
+  bool contradict = parse->options->check && strcmp(parse->options->numbers, "off") == 0;
+  return contradict ? diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "leave one of them out",
+                                "--check compares numbers, and --numbers off computes none")
+                    : STATUS_OK;
+}
+
 static const char *const flag_names[] = {
-#define FLAG(key, name, argument, field, kind, help) "--" name,
+#define FLAG(key, name, argument, field, kind, heeded_by, help) "--" name,
 #include "sim/flags.def"
 #undef FLAG
     "--help", "--version"};
@@ -201,5 +227,6 @@ Status options_parse(Arena *arena, int argc, char **argv, Options *options, bool
   TRY(parse.status);
   RETURN_IF(parse.done, STATUS_OK);
   RETURN_IF(error != 0, refused_flag(&parse, argc, argv));
-  return choose_command(&parse);
+  TRY(choose_command(&parse));
+  return command_heeds_flags(&parse);
 }

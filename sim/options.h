@@ -19,8 +19,8 @@ typedef struct {
 #define FLAG_FIELD_NUMBER(field)                                                                             \
   bool has_##field;                                                                                          \
   int64_t field;
-#define FLAG_FIELD_CHOICE(field)                     const char *field;
-#define FLAG(key, name, argument, field, kind, help) FLAG_FIELD_##kind(field)
+#define FLAG_FIELD_CHOICE(field)                               const char *field;
+#define FLAG(key, name, argument, field, kind, commands, help) FLAG_FIELD_##kind(field)
 #include "sim/flags.def"
 #undef FLAG
 } Options;

@@ -31,7 +31,7 @@ ps_run *ps_run_new(const char *config_path, const char *program_path) {
 
 int ps_run_flag(ps_run *run, const char *flag, const char *value) {
   static const char *const names[] = {
-#define FLAG(key, name, argument, field, kind, help) name,
+#define FLAG(key, name, argument, field, kind, commands, help) name,
 #include "sim/flags.def"
 #undef FLAG
   };

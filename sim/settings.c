@@ -170,7 +170,7 @@ static void add_largest(StrBuf *buf, const Schedule *schedule) {
 static const char *advice(Arena *arena, const Pipeline *pipeline) {
   const Schedule *schedule = pipeline->schedule;
   const Pod *pod = &pipeline->config->pod;
-  double times = (double)schedule->hbm_peak_bytes / (double)pod->hbm_usable_bytes;
+  double times = (double)schedule->hbm_peak_bytes / fmax(1, (double)pod->hbm_usable_bytes);
   int64_t given = schedule->hbm_argument_bytes + schedule->hbm_output_bytes;
   const char *what = given > schedule->hbm_temp_bytes
                          ? "shard the parameters over more axes (--spec), donate those that are replaced"

@@ -19,6 +19,9 @@ static Status parse_shape(Arena *arena, Str text, const Shape **shape, Diag *dia
                         STR_ARG(text)));
     rank++;
   }
+  bool open = rank == 0 || text.at[text.n - 1] == 'x';
+  RETURN_IF(open, diag_fail(diag, STATUS_USAGE, NOWHERE, "for example --draw 8x16", "'%.*s' is not a shape",
+                            STR_ARG(text)));
   *shape = shape_array(arena, DTYPE_F32, dims, rank);
   return STATUS_OK;
 }

@@ -89,7 +89,7 @@ static bool is_whole(Unit unit) {
 
 static bool in_range(double value, Unit unit) {
   if (is_whole(unit)) return value >= (unit == UNIT_PS ? 0 : 1) && value <= 0x1p53 && value == floor(value);
-  if (unit == UNIT_RATIO) return value > 0 && value <= 1;
+  if (unit == UNIT_RATIO) return value >= 1e-6 && value <= 1;
   return value >= 1 && value <= 1e24;
 }
 

@@ -24,7 +24,15 @@ static bool number_named(const NamedNumber *numbers, uint32_t n, Str name, int64
 
 /* ---- while */
 
-/* How often a loop runs whose condition's value is not known. */
+/* `while True`: the condition is a constant. */
+static bool is_endless(const Frame *frame, const Instr *loop) {
+  const Module *module = frame->chip->execution->module;
+  const Comp *condition = module_comp(module, instr_comp(loop, ATTR_condition));
+  const Instr *root = &condition->instrs.at[condition->root];
+  return root->op == OP_CONSTANT && root->literal->data != NULL && literal_int_at(root->literal, 0) != 0;
+}
+
+/* How often a loop runs whose condition's value is not known, or tells nothing. */
 static Status untold_trips(const Frame *frame, const Step *step, int64_t *trips) {
   const Execution *execution = frame->chip->execution;
   const Instr *instr = frame_instr(frame, step_instr(step));
@@ -34,6 +42,9 @@ static Status untold_trips(const Frame *frame, const Step *step, int64_t *trips)
   if (*trips >= 0) return STATUS_OK;
   char hint[256];
   snprintf(hint, sizeof hint, "say how often it runs with --trip %.*s=N", STR_ARG(instr->name));
+  RETURN_IF(is_endless(frame, instr),
+            diag_fail(execution->diag, STATUS_INVALID, instr->place, hint,
+                      "%.*s: this loop never ends: its condition is always true", STR_ARG(instr->name)));
   return diag_fail(execution->diag, STATUS_INVALID, instr->place, hint,
                    "%.*s: how often this loop runs depends on data, and no values are computed",
                    STR_ARG(instr->name));
@@ -49,7 +60,7 @@ static Status goes_on(Frame *frame, const Step *step, int64_t trip, Str trip_tex
   bool known = integer_of(frame, root, &decision);
   value_release(frame, root);
   *more = known && decision != 0;
-  if (known) return STATUS_OK;
+  if (known && !is_endless(frame, instr)) return STATUS_OK;
   TRY(untold_trips(frame, step, &trips));
   *more = trip < trips;
   return STATUS_OK;
