@@ -19,8 +19,9 @@ typedef enum {
 } Unit;
 
 /* The number in base units (bytes, bytes/s, Hz, ps, FLOP/s, 1 for true). False where it does not read as that
- * unit, or lies outside what the unit may be: above 0 (a time: 0 or more; a ratio: a millionth at least), below 2^53 where it is a whole
- * number (counts, bytes, ps; times are rounded to the nearest). Words, shapes and lists are no numbers. */
+ * unit, or lies outside what the unit may be: above 0 (a time: 0 or more; a ratio: a millionth at least),
+ * below 2^53 where it is a whole number (counts, bytes, ps; times are rounded to the nearest). Words, shapes
+ * and lists are no numbers. */
 bool unit_parse(Str text, Unit unit, double *value);
 /* Shortest text that reads back to the same number: 4.5e+10 B/s is 45GB/s. */
 Str unit_text(Arena *arena, double value, Unit unit);

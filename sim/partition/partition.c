@@ -5,6 +5,8 @@
 
 #include "sim/partition/handlers.h"
 
+#include <string.h>
+
 /* Dimensions of an array; placements count them in a byte. */
 enum { MOST_RANK = 128 };
 
@@ -83,6 +85,25 @@ static ShardedValue *entry_params(Spmd *spmd, const Comp *flat) {
   return params;
 }
 
+/* Whether a parameter's memory is an output's: input_output_alias={ {}: (3, {}) }, buffer_donor={ (3, {}) }.
+ */
+static bool is_donated(Spmd *spmd, int64_t parameter) {
+  Str sought = str_printf(spmd->scratch, "(%ld,", (long)parameter);
+  Str alias = module_header(spmd->flat, "input_output_alias"),
+      donor = module_header(spmd->flat, "buffer_donor");
+  return memmem(alias.at, alias.n, sought.at, sought.n) != NULL ||
+         memmem(donor.at, donor.n, sought.at, sought.n) != NULL;
+}
+
+/* The caller keeps a parameter that it does not donate: an output of the same bytes is a copy, as XLA makes
+ * it. */
+static void copy_if_kept(Spmd *spmd, Sharded *output) {
+  const Instr *made = spmd_instr(spmd, output->instr);
+  while (made->op == OP_RESHAPE || made->op == OP_BITCAST) made = spmd_instr(spmd, made->operands.at[0]);
+  if (made->op != OP_PARAMETER || is_donated(spmd, made->parameter)) return;
+  output->instr = spmd_add(spmd, OP_COPY, spmd_shape(spmd, output->instr), &output->instr, 1);
+}
+
 static Status entry_root(Spmd *spmd, const Comp *flat, const ShardedValue *root) {
   const Instr *from = &flat->instrs.at[flat->root];
   ValueSharding wanted = {spmd->shardings->outputs, spmd->shardings->n_outputs};
@@ -91,6 +112,7 @@ static Status entry_root(Spmd *spmd, const Comp *flat, const ShardedValue *root)
   spmd->instr = from;
   ShardedValue value;
   TRY(value_reshard(spmd, root, &wanted, &value));
+  for (uint32_t i = 0; i < value.n; i++) copy_if_kept(spmd, &value.at[i]);
   uint32_t at = value_pack(spmd, &value, from->shape);
   module_comp(spmd->module, spmd->frame->comp)->root = at;
   set_sharding(spmd, at, &wanted, shape_is_tuple(from->shape));
