@@ -84,9 +84,39 @@ static int by_time(const void *left, const void *right, void *all) {
   return ORDER(i, j);
 }
 
+static int by_start(const void *left, const void *right, void *events) {
+  size_t i = *(const size_t *)left, j = *(const size_t *)right;
+  const Event *a = (const Event *)events + i, *b = (const Event *)events + j;
+  if (a->start_ps != b->start_ps) return ORDER(a->start_ps, b->start_ps);
+  if (a->chip != b->chip) return ORDER(a->chip, b->chip);
+  if (a->lane != b->lane) return ORDER(a->lane, b->lane);
+  return ORDER(i, j);
+}
+
+void ledger_number_flows(Ledger *ledger) {
+  size_t n = 0;
+  uint32_t largest = 0;
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    n += ledger->events[i].kind == EVENT_DMA;
+    if (ledger->events[i].flow > largest) largest = ledger->events[i].flow;
+  }
+  Arena *scratch = arena_new();
+  size_t *sends = ARENA_ARRAY(scratch, size_t, n + 1);
+  uint32_t *number = ARENA_ARRAY(scratch, uint32_t, (size_t)largest + 1), flows = 0;
+  n = 0;
+  for (size_t i = 0; i < ledger->n_events; i++)
+    if (ledger->events[i].kind == EVENT_DMA) sends[n++] = i;
+  qsort_r(sends, n, sizeof *sends, by_start, ledger->events);
+  for (size_t k = 0; k < n; k++)
+    if (ledger->events[sends[k]].flow != 0) number[ledger->events[sends[k]].flow] = ++flows;
+  for (size_t i = 0; i < ledger->n_events; i++) ledger->events[i].flow = number[ledger->events[i].flow];
+  arena_free(scratch);
+}
+
 void ledger_finish(Ledger *ledger) {
   size_t n = ledger->n_events;
   if (n == 0) return;
+  ledger_number_flows(ledger);
   Arena *scratch = arena_new();
   size_t *order = ARENA_ARRAY(scratch, size_t, n);
   for (size_t i = 0; i < n; i++) order[i] = i;

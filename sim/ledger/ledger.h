@@ -88,7 +88,11 @@ uint32_t ledger_name(Ledger *ledger, Str name);
 /* The index of a new op; its texts are copied. */
 uint32_t ledger_op(Ledger *ledger, const LedgerOp *op);
 void ledger_add(Ledger *ledger, Event event);
-/* Sorts events by (start, longer first, chip, track, lane, order of appending); call once at the end. */
+/* Numbers the flows from 1 in the order of their sends by (start, chip, lane), whatever the order in which
+ * the engine began those of one date. A flow without a send loses its number. */
+void ledger_number_flows(Ledger *ledger);
+/* Numbers the flows, and sorts events by (start, longer first, chip, track, lane, order of appending); call
+ * once at the end. */
 void ledger_finish(Ledger *ledger);
 /* A hash of a finished ledger's events: the same where all their dates, places and sizes are. */
 uint64_t ledger_hash(const Ledger *ledger);

@@ -1,4 +1,4 @@
-/* Repeats a period of the ledger. Flows are numbered in the order in which they start, so those of the next
+/* Repeats a period of the ledger. Flows are numbered in the order of their sends, so those of the next
  * period have numbers that are as much higher as a period has transfers. */
 #include "sim/ledger/repeat.h"
 
@@ -85,6 +85,7 @@ static void find_period(Repeating *own) {
 }
 
 void ledger_repeat(Ledger *ledger, const LedgerRepeat *repeat) {
+  ledger_number_flows(ledger);
   Arena *scratch = arena_new();
   Repeating own = {.ledger = ledger, .repeat = repeat, .scratch = scratch, .n_names = ledger->names.n};
   own.later = ARENA_ARRAY(scratch, uint32_t, own.n_names);
