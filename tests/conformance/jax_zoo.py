@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Small programs of JAX (zoo_programs.py), each lowered to HLO and StableHLO, for a CPU and for a TPU, whole and sharded over 2x2
-chips, and compared with what JAX computes: jax_zoo.py PODSIM CONFIGS [--only REGEX] [--forms hlo,mlir,tpu,tpu_mlir,sharded] [--keep DIR].
+chips, and compared with what JAX computes: jax_zoo.py PODSIM CONFIGS [--only REGEX] [--forms hlo,mlir,tpu,tpu_mlir,sharded,tpu_sharded] [--keep DIR].
 
 Needs jax. With --keep the programs are written to DIR once and read from there. The last line is `N passed, N failed`."""
 import argparse
@@ -15,7 +15,7 @@ import tempfile
 
 import numpy as np
 
-FORMS = ["hlo", "mlir", "tpu", "tpu_mlir", "sharded"]
+FORMS = ["hlo", "mlir", "tpu", "tpu_mlir", "sharded", "tpu_sharded"]
 NARROW = ("float8", "float6_", "float4")
 VIEWS = {"bfloat16": np.uint16, "int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
 
@@ -84,13 +84,18 @@ class Maker:
                 abstract = [jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=s) for x, s in zip(args, shardings)]
                 (folder / "sharded.hlo").write_text(jitted.lower(*abstract).as_text(dialect="hlo"))
                 forms += ["sharded"]
+            if program.shard and program.tpu:
+                tpu = jitted.trace(*abstract).lower(lowering_platforms=("tpu",))
+                (folder / "tpu_sharded.hlo").write_text(tpu.as_text(dialect="hlo"))
+                forms += ["tpu_sharded"]
         meta = {"tolerance": program.tolerance, "forms": forms}
         meta["inputs"] = [save(folder / f"in{k}.npy", x) for k, x in enumerate(args)]
         meta["outputs"] = [save(folder / f"out{k}.npy", x) for k, x in enumerate(outputs)]
         (folder / "case.json").write_text(json.dumps(meta) + "\n")
 
 
-FILES = {"hlo": "program.hlo", "mlir": "program.mlir", "tpu": "tpu.hlo", "tpu_mlir": "tpu.mlir", "sharded": "sharded.hlo"}
+FILES = {"hlo": "program.hlo", "mlir": "program.mlir", "tpu": "tpu.hlo", "tpu_mlir": "tpu.mlir", "sharded": "sharded.hlo",
+         "tpu_sharded": "tpu_sharded.hlo"}
 
 
 def differences(folder, out, meta):
@@ -113,7 +118,7 @@ def differences(folder, out, meta):
 
 
 def run(podsim, configs, folder, form, meta):
-    config = pathlib.Path(configs) / ("v5e_2x2.ini" if form == "sharded" else "v5e_1x1.ini")
+    config = pathlib.Path(configs) / ("v5e_2x2.ini" if form.endswith("sharded") else "v5e_1x1.ini")
     inputs = [word for k in range(len(meta["inputs"])) for word in ("-i", str(folder / f"in{k}.npy"))]
     with tempfile.TemporaryDirectory() as out:
         try:
@@ -128,8 +133,8 @@ def run(podsim, configs, folder, form, meta):
 
 def is_the_same(folder, form, forms):
     """Whether a TPU's program is the CPU's, which is run too."""
-    other = {"tpu": "hlo", "tpu_mlir": "mlir"}.get(form)
-    if other not in forms.split(",") or not (folder / FILES[other]).exists():
+    other = {"tpu": "hlo", "tpu_mlir": "mlir", "tpu_sharded": "sharded"}.get(form)
+    if other is None or other not in forms.split(",") or not (folder / FILES[other]).exists():
         return False
     return (folder / FILES[form]).read_text() == (folder / FILES[other]).read_text()
 
