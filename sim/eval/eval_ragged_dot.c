@@ -133,8 +133,8 @@ static Status read_form(const EvalContext *context, const Instr *instr, Tensor *
   const Tensor *lhs = operands[0], *rhs = operands[1], *sizes = operands[2];
   Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
   *form = (Ragged){.dims = dot_dims(instr)};
-  if (ragged.n != 1 || sizes->rank == 0 || ints_hold(form->dims.lhs_batch, ragged.at[0]))
-    return eval_unsupported(context, instr, "a ragged-dot whose groups differ along a batch");
+  if (ragged.n != 1 || sizes->rank == 0)
+    return eval_unsupported(context, instr, "a ragged-dot of several ragged dimensions");
   form->ragged = ragged.at[0];
   form->groups = sizes->dims[sizes->rank - 1];
   form->group_dimension = groups.n == 0 ? -1 : groups.at[0];
@@ -146,8 +146,19 @@ static Status read_form(const EvalContext *context, const Instr *instr, Tensor *
   return STATUS_OK;
 }
 
+/* Groups along a batch dimension change nothing. */
+static bool is_plain_dot(const Instr *instr) {
+  Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims);
+  return ragged.n == 1 && ints_hold(instr_ints(instr, ATTR_lhs_batch_dims), ragged.at[0]);
+}
+
 Status eval_ragged_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands,
                        Tensor **result) {
+  if (is_plain_dot(instr)) {
+    Instr dot = *instr;
+    dot.operands.n = 2;
+    return eval_dot(context, &dot, operands, result);
+  }
   Ragged form;
   TRY(read_form(context, instr, operands, &form));
   *result = tensor_new(instr->shape, true);

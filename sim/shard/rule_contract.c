@@ -58,9 +58,9 @@ bool rule_ragged_dot(Rule *rule) {
   Ints rhs_contract = instr_ints(instr, ATTR_rhs_contracting_dims);
   Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
   int64_t out = 0, last_size = (int64_t)sizes->rank - 1;
-  if (groups.n == 0)
+  if (ragged.n == 1 && ints_have(lhs_contract, ragged.at[0]))
     ragged_factor(rule, NO_DIM, NO_DIM, last_size, out++, FACTOR_NEED_REPLICATION);
-  else
+  else if (groups.n != 0)
     ragged_factor(rule, NO_DIM, groups.at[0], last_size, NO_DIM, FACTOR_NEED_REPLICATION);
   for (uint32_t b = 0; b < lhs_batch.n; b++)
     ragged_factor(rule, lhs_batch.at[b], rhs_batch.at[b], sizes->rank > 1 ? (int64_t)b : NO_DIM, out++,
