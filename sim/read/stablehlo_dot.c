@@ -171,7 +171,10 @@ static Status read_labels(Translator *tr, const MlirAttr *list, char first, char
                                         : NULL;
     fits = place != NULL && *place < 0;
     if (fits) *place = i;
-    buf_add(text, item->raw);
+    if (number)
+      buf_printf(text, "%lld", (long long)item->integer);
+    else
+      buf_add(text, item->raw);
   }
   RETURN_IF(!fits, OP_FAIL(tr, list->at, NULL, "expected dimensions like [%c, 0, 1, %c]", first, second));
   spatial->n = list->n - 2;
