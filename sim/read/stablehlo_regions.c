@@ -267,6 +267,9 @@ static Status loop_region(Translator *tr, uint32_t k, const Loop *loop, uint32_t
   add_tuple_param(tr, joined(tr, args, loop->captures));
   TRY(translate_ops(tr, region));
   Ids given = tr->op->operands;
+  RETURN_IF(k != 0 && given.n != region->n_args,
+            OP_FAIL(tr, tr->op->at, NULL, "a loop that carries %u values gives %u back here", region->n_args,
+                    given.n));
   if (k != 0) given = joined(tr, changing_of(tr, loop, given), loop->captures);
   TRY(append_uses(tr, given, &roots));
   close_comp(tr, root_of(tr, (Ids){roots.at, roots.n}), &around);
