@@ -50,7 +50,7 @@ Status show_drawing(const Options *options, Diag *diag) {
   Arena *arena = arena_new();
   Str text = {0};
   Status status = draw(arena, options, &text, diag);
-  fwrite(text.at, 1, text.n, stdout);
+  if (text.n > 0) fwrite(text.at, 1, text.n, stdout);
   arena_free(arena);
   return status;
 }

@@ -247,6 +247,7 @@ Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool r
                          .results = results,
                          .reduces = reduces,
                          .contracts = instr->op == OP_DOT,
+                         .regroups = instr->op == OP_RESHAPE,
                          .point_cost_bytes = instr->op == OP_DOT ? mxu_point_bytes : hbm_point_bytes};
   *plan = plan_choose(spmd, &problem);
   return STATUS_OK;

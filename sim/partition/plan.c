@@ -143,6 +143,8 @@ static bool dims_are_whole(const Plan *plan, const TensorFactors *tensor, const 
 static bool shapes_allow(const PlanProblem *problem, const Plan *plan) {
   const FactorRule *rule = plan->rule;
   if (problem->own_cost != NULL) return true; /* the handler sees to it */
+  for (uint32_t f = 0; problem->regroups && f < rule->n_factors; f++)
+    if (plan->axes[f].n != 0 && !tensor_has(&rule->operands[0], f)) return false;
   for (uint32_t i = 0; i < rule->n_operands; i++)
     if (!dims_are_whole(plan, &rule->operands[i], problem->operands[i].global)) return false;
   for (uint32_t i = 0; i < rule->n_results; i++)

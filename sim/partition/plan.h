@@ -25,8 +25,9 @@ struct PlanProblem {
   bool reduces;                  /* whether reduction factors may be cut (the result is then unreduced) */
   double point_cost_bytes;       /* of an element of its largest array, in bytes on the wire */
   bool contracts;                /* a dot or a convolution: of a point of its iteration space */
-  OwnCost own_cost;              /* NULL: none */
-  void *self;                    /* of own_cost */
+  bool regroups;    /* a reshape: no part of its operand makes a part of what the result alone has */
+  OwnCost own_cost; /* NULL: none */
+  void *self;       /* of own_cost */
 };
 
 /* The cheapest plan: bytes on the wire to bring the operands to it and its results to where they are wanted,
