@@ -173,8 +173,8 @@ static Status read_labels(Translator *tr, const MlirAttr *list, char first, char
     if (fits) *place = i;
     if (number)
       buf_printf(text, "%lld", (long long)item->integer);
-    else
-      buf_add(text, item->raw);
+    else if (fits)
+      buf_char(text, letter);
   }
   RETURN_IF(!fits, OP_FAIL(tr, list->at, NULL, "expected dimensions like [%c, 0, 1, %c]", first, second));
   spatial->n = list->n - 2;
