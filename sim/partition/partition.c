@@ -174,6 +174,17 @@ Status module_partition(const Module *flat, const Shardings *shardings, Partitio
   return status;
 }
 
+Partitioned *partitioned_like(const Partitioned *from) {
+  Module *module = module_like(from->module);
+  Partitioned *out = ARENA_NEW(module->arena, Partitioned);
+  *out = *from;
+  out->module = module;
+  out->arena = module->arena;
+  out->reasons.at = NULL;
+  out->reasons.n = out->reasons.cap = 0;
+  return out;
+}
+
 void partitioned_free(Partitioned *partitioned) {
   if (partitioned == NULL) return;
   if (partitioned->arena == partitioned->module->arena)

@@ -33,5 +33,8 @@ Status module_partition(const Module *flat, const Shardings *shardings, Partitio
  * parameters and the root; `module` stays the caller's. Global sizes are local ones times the shards. */
 Status partitioned_adopt(const Module *module, const ShardOptions *options, Partitioned **partitioned,
                          Diag *diag);
+/* Another partitioned program of the same mesh, parameters and outputs, whose module and reasons are empty
+ * yet. */
+Partitioned *partitioned_like(const Partitioned *from);
 /* NULL is fine. */
 void partitioned_free(Partitioned *partitioned);

@@ -345,13 +345,8 @@ static void clean(Pipeliner *pipeliner) {
 }
 
 Partitioned *partitioned_pipeline(const Partitioned *from, const PipelinedLoops *loops) {
-  Module *module = module_like(from->module);
-  Partitioned *out = ARENA_NEW(module->arena, Partitioned);
-  *out = *from;
-  out->module = module;
-  out->arena = module->arena;
-  out->reasons.at = NULL;
-  out->reasons.n = out->reasons.cap = 0;
+  Partitioned *out = partitioned_like(from);
+  Module *module = out->module;
   Pipeliner pipeliner = {.from = from,
                          .loops = loops,
                          .out = out,

@@ -444,13 +444,8 @@ static void copy_comp(Windower *windower, uint32_t at, const WindowedDots *dots)
 }
 
 Partitioned *partitioned_window(const Partitioned *from, const WindowedDots *dots) {
-  Module *module = module_like(from->module);
-  Partitioned *out = ARENA_NEW(module->arena, Partitioned);
-  *out = *from;
-  out->module = module;
-  out->arena = module->arena;
-  out->reasons.at = NULL;
-  out->reasons.n = out->reasons.cap = 0;
+  Partitioned *out = partitioned_like(from);
+  Module *module = out->module;
   Frame frame = {0};
   Windower windower = {.from = from, .channel = module_highest_channel(from->module)};
   windower.spmd = (Spmd){.arena = module->arena,
