@@ -24,13 +24,15 @@ static uint32_t most_operands(const Comp *body) {
 Frame *frame_new(Chip *chip, uint32_t comp, Str trip, Value **arguments) {
   const Comp *body = module_comp(chip->execution->module, comp);
   Frame *frame = zeroed(1, sizeof *frame);
+  uint32_t n_held = most_operands(body);
   *frame = (Frame){.chip = chip,
                    .caller = chip->frame,
                    .comp = comp,
                    .schedule = &chip->execution->schedule->comps[comp],
                    .trip = trip,
                    .values = zeroed(body->instrs.n, sizeof *frame->values),
-                   .held = zeroed(most_operands(body), sizeof *frame->held)};
+                   .held = zeroed(n_held, sizeof *frame->held),
+                   .n_held = n_held};
   for (uint32_t i = 0; i < body->params.n; i++) {
     frame->values[body->params.at[i]] = arguments[i];
     arguments[i] = NULL;
@@ -55,8 +57,7 @@ static void drop(const Frame *frame, uint32_t instr) {
 }
 
 void frame_drop_held(Frame *frame) {
-  uint32_t n = most_operands(module_comp(frame->chip->execution->module, frame->comp));
-  for (uint32_t i = 0; i < n; i++) {
+  for (uint32_t i = 0; i < frame->n_held; i++) {
     value_release(frame, frame->held[i]);
     frame->held[i] = NULL;
   }
@@ -125,8 +126,7 @@ static Status evaluate(Frame *frame, uint32_t at, Value **operands) {
 static void evaluate_step(void *argument) {
   Task task = *(Task *)argument;
   Chip *chip = task.frame->chip;
-  Value **operands =
-      zeroed(most_operands(module_comp(chip->execution->module, task.frame->comp)), sizeof *operands);
+  Value **operands = zeroed(task.frame->n_held, sizeof *operands);
   for (uint32_t i = 0; i < task.step->instrs.n && chip->status == STATUS_OK; i++) {
     uint32_t at = task.step->instrs.at[i];
     if (frame_instr(task.frame, at)->op != OP_PARAMETER) chip->status = evaluate(task.frame, at, operands);

@@ -34,6 +34,7 @@ struct Frame {
   Str trip; /* of the loops around it: "[2][0]", or empty */
   Value **values;
   Value **held;     /* references of the step that runs: its operands; NULLs where there are no values */
+  uint32_t n_held;  /* places in it: as many as any instruction has operands, and at least two */
   AsyncOp **asyncs; /* started and not done, by instruction of their start; NULL where none ever was */
 };
 
@@ -56,7 +57,7 @@ Status frame_join(Frame *frame);
  */
 void frame_set(Frame *frame, const Step *step, Value *result);
 
-/* Fills frame->held with new references to the operands of a step; at least two places. */
+/* Fills frame->held with new references to the operands of a step. */
 void frame_hold(Frame *frame, const Step *step);
 void frame_drop_held(Frame *frame);
 Value *value_retain(const Frame *frame, Value *value);

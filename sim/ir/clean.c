@@ -258,11 +258,44 @@ static uint64_t mix(uint64_t state, uint64_t value) {
   return state ^ state >> 29;
 }
 
+static uint64_t bytes_hash(const void *bytes, size_t n) {
+  uint64_t state = n, word;
+  for (; n > 0; bytes = (const char *)bytes + sizeof word, n -= n < sizeof word ? n : sizeof word) {
+    word = 0;
+    memcpy(&word, bytes, n < sizeof word ? n : sizeof word);
+    state = mix(state, word);
+  }
+  return state;
+}
+
+/* Of what tells many users of one value apart; 0 where a kind is not looked at. */
+static uint64_t attr_hash(const Attr *attr) {
+  if (is_remark(attr->id)) return 0;
+  switch (attr_kind(attr->id)) {
+  case ATTR_KIND_INT: return mix(attr->id, (uint64_t)attr->integer);
+  case ATTR_KIND_INTS: return mix(attr->id, bytes_hash(attr->ints.at, attr->ints.n * sizeof *attr->ints.at));
+  case ATTR_KIND_SLICES:
+    return mix(attr->id, bytes_hash(attr->slices.at, attr->slices.n * sizeof *attr->slices.at));
+  case ATTR_KIND_PADDING:
+    return mix(attr->id, bytes_hash(attr->padding.at, attr->padding.n * sizeof *attr->padding.at));
+  default: return 0;
+  }
+}
+
+/* Of a literal's first bytes. */
+static uint64_t literal_hash(const Literal *literal) {
+  enum { MOST = 256 };
+  if (literal == NULL || literal->elided || !shape_is_array(literal->shape)) return 0;
+  size_t bytes = (size_t)shape_elements(literal->shape) * dtype_bytes(literal->shape->dtype);
+  return bytes_hash(literal->data, bytes < MOST ? bytes : MOST);
+}
+
 static uint64_t instr_hash(const Instr *instr) {
-  uint64_t state = mix(mix(mix(1, instr->op), instr->region), instr->shape->dtype);
+  uint64_t state = mix(mix(mix(1, instr->op), instr->region), instr->shape->dtype), attrs = 0;
   for (uint32_t d = 0; d < instr->shape->rank; d++) state = mix(state, (uint64_t)instr->shape->dims[d]);
   for (uint32_t k = 0; k < instr->operands.n; k++) state = mix(state, instr->operands.at[k]);
-  return state;
+  for (uint32_t i = 0; i < instr->n_attrs; i++) attrs += attr_hash(&instr->attrs[i]); /* in any order */
+  return mix(mix(state, attrs), literal_hash(instr->literal));
 }
 
 /* The first instruction equal to each; earlier merges are seen by later ones through their operands. */

@@ -6,36 +6,51 @@
 
 #include "sim/ir/clean.h"
 
+/* Who takes the elements of a tuple. */
+typedef struct {
+  uint32_t *taker, *takers; /* an entry an element: the last that does, and how many there are */
+  uint32_t n;
+  bool whole; /* looked at as a whole: by any other instruction */
+} Elements;
+
 typedef struct {
   Module *module;
   Arena *scratch;
   uint32_t comp, loop;      /* the while */
   uint32_t body, condition; /* computations */
   uint32_t *body_uses;
+  Elements carried, tested, given; /* of the body's parameter, the condition's, and the loop */
 } Loop;
 
 static Instr *in_body(const Loop *loop, uint32_t i) {
   return comp_instr(loop->module, loop->body, i);
 }
 
-/* The one instruction of a computation that takes element `k` of its parameter or, `from` given, of a value;
- * NO_ID where it is not one, or the tuple is looked at as a whole. */
-static uint32_t only_element(const Module *module, uint32_t comp, uint32_t from, uint32_t k, uint32_t *n) {
-  const Comp *own = module_comp(module, comp);
-  uint32_t found = NO_ID;
-  *n = 0;
-  for (uint32_t i = 0; i < own->instrs.n; i++) {
-    const Instr *instr = &own->instrs.at[i];
+/* Who takes the elements of `tuple`, a value of `comp` with `n` of them. */
+static Elements elements_of(Arena *arena, const Comp *comp, uint32_t tuple, uint32_t n) {
+  Elements elements = {ARENA_ARRAY(arena, uint32_t, n), ARENA_ARRAY(arena, uint32_t, n), n,
+                       comp->root == tuple};
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    const Instr *instr = &comp->instrs.at[i];
     for (uint32_t o = 0; o < instr->operands.n; o++) {
-      if (instr->operands.at[o] != from) continue;
-      if (instr->op != OP_GET_TUPLE_ELEMENT) *n += 2;
-      if (instr->op != OP_GET_TUPLE_ELEMENT || instr_int(instr, ATTR_index, -1) != k) continue;
-      *n += 1;
-      found = i;
+      if (instr->operands.at[o] != tuple) continue;
+      int64_t k = instr_int(instr, ATTR_index, -1);
+      elements.whole = elements.whole || instr->op != OP_GET_TUPLE_ELEMENT;
+      if (elements.whole || k < 0 || k >= n) continue;
+      elements.taker[k] = i;
+      elements.takers[k]++;
     }
   }
-  if (own->root == from) *n += 2;
-  return *n == 1 ? found : NO_ID;
+  return elements;
+}
+
+/* The one instruction that takes element `k`; NO_ID where it is not one. */
+static uint32_t only_taker(const Elements *elements, uint32_t k) {
+  return !elements->whole && elements->takers[k] == 1 ? elements->taker[k] : NO_ID;
+}
+
+static bool has_taker(const Elements *elements, uint32_t k) {
+  return elements->whole || elements->takers[k] != 0;
 }
 
 /* The all-reduce of sums that a value is, but for moves; its user on the way there in `user`. */
@@ -104,21 +119,24 @@ static void sum_behind(const Loop *loop, uint32_t k, uint32_t element, const Ins
   replace_users(loop, element, sum, old);
 }
 
-static bool sink(const Loop *loop, uint32_t k) {
+/* The all-reduce in the body that element `k` is added up from, and its user on the way; NO_ID where it is
+ * anything else. */
+static uint32_t summed_in(const Loop *loop, uint32_t k, uint32_t *user) {
   const Comp *body = module_comp(loop->module, loop->body);
-  const Comp *condition = module_comp(loop->module, loop->condition);
-  uint32_t total = body->instrs.at[body->root].operands.at[k], n, user;
+  uint32_t total = body->instrs.at[body->root].operands.at[k], before = only_taker(&loop->carried, k);
   const Instr *add = in_body(loop, total);
-  uint32_t before = only_element(loop->module, loop->body, body->params.at[0], k, &n);
   if (add->op != OP_ADD || loop->body_uses[total] != 1 || before == NO_ID || loop->body_uses[before] != 1)
-    return false;
+    return NO_ID;
   uint32_t a = add->operands.at[0], b = add->operands.at[1];
-  if (a != before && b != before) return false;
-  uint32_t all_reduce = summed_below(loop, total, a == before ? b : a, &user);
-  only_element(loop->module, loop->condition, condition->params.at[0], k, &n);
-  if (all_reduce == NO_ID || n != 0) return false;
-  uint32_t element = only_element(loop->module, loop->comp, loop->loop, k, &n);
-  if (element == NO_ID) return false;
+  if (a != before && b != before) return NO_ID;
+  return summed_below(loop, total, a == before ? b : a, user);
+}
+
+static bool sink(const Loop *loop, uint32_t k) {
+  uint32_t element = only_taker(&loop->given, k), user, all_reduce;
+  if (element == NO_ID || has_taker(&loop->tested, k)) return false;
+  all_reduce = summed_in(loop, k, &user);
+  if (all_reduce == NO_ID) return false;
   Ids operands = in_body(loop, user)->operands;
   for (uint32_t o = 0; o < operands.n; o++)
     if (operands.at[o] == all_reduce) operands.at[o] = in_body(loop, all_reduce)->operands.at[0];
@@ -130,17 +148,22 @@ static bool sink(const Loop *loop, uint32_t k) {
 /* A loop whose body and condition nothing else calls, over a tuple that is put together for it. */
 static bool loop_at(Module *module, Arena *scratch, uint32_t comp, uint32_t i, const uint32_t *calls,
                     Loop *loop) {
-  const Instr *instr = comp_instr(module, comp, i);
+  const Comp *around = module_comp(module, comp);
+  const Instr *instr = &around->instrs.at[i];
   if (instr->op != OP_WHILE || instr->operands.n != 1) return false;
   *loop = (Loop){.module = module, .scratch = scratch, .comp = comp, .loop = i};
   loop->body = instr_comp(instr, ATTR_body);
   loop->condition = instr_comp(instr, ATTR_condition);
-  const Comp *body = module_comp(module, loop->body);
-  uint32_t tuple = instr->operands.at[0];
-  uint32_t *uses = comp_use_counts(scratch, module_comp(module, comp));
-  bool own = calls[loop->body] == 1 && calls[loop->condition] == 1 && uses[tuple] == 1;
+  const Comp *body = module_comp(module, loop->body), *condition = module_comp(module, loop->condition);
+  uint32_t tuple = instr->operands.at[0], n = body->instrs.at[body->root].operands.n;
+  if (calls[loop->body] != 1 || calls[loop->condition] != 1 || around->instrs.at[tuple].op != OP_TUPLE ||
+      body->instrs.at[body->root].op != OP_TUPLE || comp_use_counts(scratch, around)[tuple] != 1)
+    return false;
   loop->body_uses = comp_use_counts(scratch, body);
-  return own && comp_instr(module, comp, tuple)->op == OP_TUPLE && body->instrs.at[body->root].op == OP_TUPLE;
+  loop->carried = elements_of(scratch, body, body->params.at[0], n);
+  loop->tested = elements_of(scratch, condition, condition->params.at[0], n);
+  loop->given = elements_of(scratch, around, i, n);
+  return true;
 }
 
 static bool sink_in(Module *module, Arena *scratch, uint32_t comp, const uint32_t *calls) {
@@ -149,9 +172,7 @@ static bool sink_in(Module *module, Arena *scratch, uint32_t comp, const uint32_
   for (uint32_t i = 0; i < n; i++) {
     Loop loop;
     if (!loop_at(module, scratch, comp, i, calls, &loop)) continue;
-    uint32_t elements =
-        module_comp(module, loop.body)->instrs.at[module_comp(module, loop.body)->root].operands.n;
-    for (uint32_t k = 0; k < elements; k++)
+    for (uint32_t k = 0; k < loop.given.n; k++)
       if (sink(&loop, k)) changed = true;
   }
   if (changed) comp_order(module, comp);

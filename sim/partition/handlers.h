@@ -80,5 +80,7 @@ uint32_t part_offset(Spmd *spmd, AxisList axes, int64_t tile);
 bool same_scalar(const Spmd *spmd, uint32_t a, uint32_t b);
 /* Bytes on the wire that were spent on operands that nobody else needs: looking through them saves it. */
 double operands_spent(const Spmd *spmd, const Instr *instr);
+/* By instruction of a computation: its uses by kind. */
+UseKinds *count_use_kinds(Arena *arena, const Comp *comp);
 /* The plan of an instruction. */
 Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool reduces, Plan *plan);

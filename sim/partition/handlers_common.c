@@ -214,17 +214,34 @@ static bool same_dimensions(const Instr *a, const Instr *b) {
   return true;
 }
 
+static LikeUses *find_use_kind(const UseKinds *kinds, const Instr *instr, uint32_t operand) {
+  for (uint32_t i = 0; i < kinds->n; i++) {
+    LikeUses *kind = &kinds->at[i];
+    if (kind->operand == operand && kind->first->op == instr->op && same_dimensions(kind->first, instr))
+      return kind;
+  }
+  return NULL;
+}
+
+UseKinds *count_use_kinds(Arena *arena, const Comp *comp) {
+  UseKinds *kinds = ARENA_ARRAY(arena, UseKinds, comp->instrs.n);
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    const Instr *instr = &comp->instrs.at[i];
+    for (uint32_t k = 0; k < instr->operands.n; k++) {
+      UseKinds *of_operand = &kinds[instr->operands.at[k]];
+      LikeUses *kind = find_use_kind(of_operand, instr, k);
+      if (kind == NULL)
+        VEC_PUSH(arena, of_operand, (LikeUses){instr, k, 1});
+      else
+        kind->n++;
+    }
+  }
+  return kinds;
+}
+
 /* How many like ops use an operand in the same place: what it is brought to serves them all. */
 static uint32_t like_uses(const Spmd *spmd, const Instr *instr, uint32_t operand) {
-  uint32_t value = instr->operands.at[operand], n = 0;
-  if (spmd->frame->uses[value] < 2) return 1;
-  const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
-  for (uint32_t i = value + 1; i < comp->instrs.n; i++) {
-    const Instr *other = &comp->instrs.at[i];
-    bool same = other->op == instr->op && operand < other->operands.n && other->operands.at[operand] == value;
-    n += same && same_dimensions(instr, other);
-  }
-  return n == 0 ? 1 : n;
+  return find_use_kind(&spmd->frame->use_kinds[instr->operands.at[operand]], instr, operand)->n;
 }
 
 Status plan_instr(Spmd *spmd, const Instr *instr, const FactorRule *rule, bool reduces, Plan *plan) {

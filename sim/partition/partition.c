@@ -41,6 +41,7 @@ Status partition_body(Spmd *spmd, uint32_t flat_comp, const ShardedValue *params
   const Comp *comp = module_comp(spmd->flat, flat_comp);
   spmd->frame->values = ARENA_ARRAY(spmd->scratch, ShardedValue, comp->instrs.n + 1);
   spmd->frame->uses = comp_use_counts(spmd->scratch, comp);
+  spmd->frame->use_kinds = count_use_kinds(spmd->scratch, comp);
   spmd->frame->spent = ARENA_ARRAY(spmd->scratch, double, comp->instrs.n + 1);
   for (uint32_t i = 0; i < comp->instrs.n; i++)
     TRY(partition_instr(spmd, &comp->instrs.at[i], params, &spmd->frame->values[i]));

@@ -24,12 +24,20 @@ typedef struct {
 /* What one value has been resharded to so far: later uses begin at the nearest. */
 typedef Vec(Sharded) Variants;
 
+/* The ops of one kind that use a value in the same place and take their dimensions alike. */
+typedef struct {
+  const Instr *first;
+  uint32_t operand, n;
+} LikeUses;
+typedef Vec(LikeUses) UseKinds;
+
 /* A computation in the making. */
 typedef struct {
   uint32_t flat;         /* computation that is read */
   uint32_t comp;         /* computation that is built */
   ShardedValue *values;  /* of the flat computation's instructions */
   uint32_t *uses;        /* of them in the flat computation */
+  UseKinds *use_kinds;   /* the same uses, by kind */
   double *spent;         /* bytes on the wire to make a value that a user may do without (a slice) */
   Vec(Variants *) known; /* by instruction that is built; NULL: itself alone */
 } Frame;
