@@ -3,6 +3,7 @@
 #include "sim/command.h"
 #include "sim/idle_settings.h"
 #include "sim/ir/print.h"
+#include "sim/mosaic/mosaic.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
 
@@ -30,10 +31,39 @@ Status command_run(const Options *options, Diag *diag) {
   return status;
 }
 
+/* The first custom call of that name that holds a kernel. */
+static const Instr *find_kernel(const Module *module, Str name) {
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
+      const Instr *instr = comp_instr(module, c, i);
+      if (holds_mosaic_kernel(instr) && str_eq(instr->name, name)) return instr;
+    }
+  }
+  return NULL;
+}
+
+static Status print_kernel(Pipeline *pipeline, Diag *diag) {
+  MosaicKernel kernel;
+  const char *name = pipeline->options->kernel;
+  const Instr *instr = find_kernel(pipeline->module, str_of(name));
+  RETURN_IF(instr == NULL,
+            diag_fail(diag, STATUS_USAGE, NOWHERE, "`podsim print` prints the names of all ops",
+                      "--kernel: the program has no Pallas kernel named '%s'", name));
+  TRY(mosaic_read(pipeline->arena, instr, &kernel, diag));
+  put(mosaic_print(pipeline->arena, &kernel));
+  return STATUS_OK;
+}
+
+static Status print_program(Pipeline *pipeline, Diag *diag) {
+  TRY(pipeline_read_program(pipeline, diag));
+  if (pipeline->options->kernel != NULL) return print_kernel(pipeline, diag);
+  put(module_print(pipeline->arena, pipeline->module));
+  return STATUS_OK;
+}
+
 Status command_print(const Options *options, Diag *diag) {
   Pipeline pipeline = pipeline_new(options);
-  Status status = pipeline_read_program(&pipeline, diag);
-  if (status == STATUS_OK) put(module_print(pipeline.arena, pipeline.module));
+  Status status = print_program(&pipeline, diag);
   pipeline_free(&pipeline);
   return status;
 }
