@@ -12,6 +12,8 @@
 #include "models/cost.h"
 #include "models/kernel_model.h"
 #include "models/mxu_model.h"
+#include "models/relayout.h"
+#include "models/tiling.h"
 #include "models/vpu_model.h"
 
 #include <math.h>
@@ -57,6 +59,7 @@ static bool is_mark(Str target) {
 }
 
 bool demand_is_free(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->operands.n > 0 && shape_is_laid(instr->shape) && only_renames(module, comp, instr)) return true;
   if (instr->op == OP_RESHAPE && instr->operands.n > 0)
     return reshape_is_free(operand_shape(module, comp, instr, 0), instr->shape);
   if (instr->host_move != HOST_MOVE_NONE) return false;

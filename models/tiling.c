@@ -38,20 +38,28 @@ static double elements_tiled(const Shape *shape, uint32_t lane, uint32_t row) {
   return product;
 }
 
-static double least_elements(const Shape *shape) {
-  if (shape->rank == 0) return (double)(LANES * packed(shape));
-  if (shape->rank == 1) {
-    int64_t least = LANES * packed(shape);
-    return padded(shape->dims[0],
-                  fitting(shape->dims[0], least, least > LONGEST_LINE ? least : LONGEST_LINE));
-  }
-  double least = INFINITY;
-  for (uint32_t lane = 0; lane < shape->rank; lane++) {
-    for (uint32_t row = 0; row < shape->rank; row++) {
-      if (lane != row) least = fmin(least, elements_tiled(shape, lane, row));
+/* The pair of minor dimensions that pads least; of equals the last ones, as row-major has them. */
+typedef struct {
+  uint32_t lane, row;
+  double elements;
+} Minor;
+
+static Minor least_padded(const Shape *shape) {
+  Minor least = {0, 0, INFINITY};
+  for (uint32_t lane = shape->rank; lane-- > 0;) {
+    for (uint32_t row = shape->rank; row-- > 0;) {
+      double elements = lane == row ? INFINITY : elements_tiled(shape, lane, row);
+      if (elements < least.elements) least = (Minor){lane, row, elements};
     }
   }
   return least;
+}
+
+static double least_elements(const Shape *shape) {
+  if (shape->rank == 0) return (double)(LANES * packed(shape));
+  if (shape->rank > 1) return least_padded(shape).elements;
+  int64_t least = LANES * packed(shape);
+  return padded(shape->dims[0], fitting(shape->dims[0], least, least > LONGEST_LINE ? least : LONGEST_LINE));
 }
 
 /* By the first tile that the layout says, which covers its minor dimensions. */
@@ -71,16 +79,72 @@ static double elements_as_said(const Shape *shape) {
   return product;
 }
 
+bool shape_is_laid(const Shape *shape) {
+  const Layout *layout = shape->layout;
+  return layout != NULL && layout->n_tiles > 0 && layout->minor_to_major.n == shape->rank &&
+         layout->tiles[0].n > 0;
+}
+
 int64_t tiled_bytes(const Shape *shape) {
   double bytes = 0;
   if (shape_is_tuple(shape)) {
     for (uint32_t i = 0; i < shape->rank; i++) bytes += (double)tiled_bytes(shape->parts[i]);
   } else if (shape_is_array(shape)) {
-    bool said = shape->layout != NULL && shape->layout->n_tiles > 0 &&
-                shape->layout->minor_to_major.n == shape->rank && shape->layout->tiles[0].n > 0;
-    double elements = said ? elements_as_said(shape) : least_elements(shape);
+    double elements = shape_is_laid(shape) ? elements_as_said(shape) : least_elements(shape);
     bytes = ceil(elements * dtype_bits(shape->dtype) / 8);
     if (shape_elements(shape) == 0) bytes = 0;
   }
   return (int64_t)fmin(bytes, 0x1p62);
+}
+
+/* `lane`, `row`, then the others as row-major has them. */
+static Ints order_from(Arena *arena, const Shape *shape, uint32_t lane, uint32_t row) {
+  Ints order = {ARENA_ARRAY(arena, int64_t, shape->rank), 0};
+  order.at[order.n++] = lane;
+  if (row != lane) order.at[order.n++] = row;
+  for (uint32_t i = shape->rank; i-- > 0;) {
+    if (i != lane && i != row) order.at[order.n++] = i;
+  }
+  return order;
+}
+
+Ints row_major_order(Arena *arena, const Shape *shape) {
+  uint32_t rank = shape->rank;
+  return rank < 2 ? order_from(arena, shape, 0, 0) : order_from(arena, shape, rank - 1, rank - 2);
+}
+
+Ints least_padded_order(Arena *arena, const Shape *shape) {
+  if (shape->rank < 2) return order_from(arena, shape, 0, 0);
+  Minor minor = least_padded(shape);
+  return order_from(arena, shape, minor.lane, minor.row);
+}
+
+Ints order_of_minor(Arena *arena, const Shape *shape, uint32_t a, uint32_t b) {
+  uint32_t low = a < b ? a : b, high = a < b ? b : a;
+  bool swapped = elements_tiled(shape, low, high) < elements_tiled(shape, high, low);
+  return swapped ? order_from(arena, shape, low, high) : order_from(arena, shape, high, low);
+}
+
+const Shape *shape_laid(Arena *arena, const Shape *shape, Ints minor_to_major) {
+  if (shape->rank < 2) return shape;
+  int64_t few = packed(shape) < SUBLANES ? packed(shape) : SUBLANES;
+  int64_t *tile = ARENA_ARRAY(arena, int64_t, 2);
+  tile[0] = fitting(shape->dims[minor_to_major.at[1]], few, SUBLANES);
+  tile[1] = LANES;
+  Layout *layout = ARENA_NEW(arena, Layout);
+  *layout = (Layout){.minor_to_major = minor_to_major, .tiles = ARENA_NEW(arena, Ints), .n_tiles = 1};
+  layout->tiles[0] = (Ints){tile, 2};
+  Shape *laid = arena_copy(arena, shape, sizeof *shape);
+  laid->layout = layout;
+  return laid;
+}
+
+uint32_t lane_dimension(const Shape *shape) {
+  if (shape->rank < 2) return 0;
+  return shape_is_laid(shape) ? (uint32_t)shape->layout->minor_to_major.at[0] : least_padded(shape).lane;
+}
+
+double tiled_registers(const Shape *shape) {
+  double elements = shape_is_laid(shape) ? elements_as_said(shape) : least_elements(shape);
+  return ceil(elements / (LANES * SUBLANES));
 }

@@ -8,6 +8,7 @@
 #include "sim/command.h"
 #include "sim/ir/print.h"
 #include "sim/pipeline.h"
+#include "sim/schedule/layouts.h"
 #include "traces/human.h"
 
 #include <inttypes.h>
@@ -26,7 +27,7 @@ typedef struct {
  */
 static bool find_step(const Pipeline *pipeline, Str name, bool exact, uint32_t *comp, const Step **step,
                       uint32_t *found) {
-  const Module *module = pipeline->pipelined->module;
+  const Module *module = pipeline->laid->module;
   const Instr *last = NULL; /* a collective may be in two steps: its start and its end */
   *found = 0;
   for (uint32_t c = 0; c < module->comps.n; c++) {
@@ -67,16 +68,22 @@ static void add_time(Explanation *explanation, const char *what, int64_t ps) {
 
 static void add_instr(Explanation *explanation, uint32_t instr) {
   StrBuf text = {.arena = explanation->buf->arena};
-  instr_print(&text, explanation->pipeline->pipelined->module, explanation->comp, instr);
+  instr_print(&text, explanation->pipeline->laid->module, explanation->comp, instr);
   Str line = buf_str(&text);
   buf_printf(explanation->buf, "  %.*s%s\n", STR_ARG(str_sub(line, 0, TEXT_MOST)),
              line.n > TEXT_MOST ? "…" : "");
 }
 
+static void add_copy_reason(Explanation *explanation, uint32_t instr) {
+  const Module *module = explanation->pipeline->laid->module;
+  Str reason = copy_reason(explanation->buf->arena, module, explanation->comp, instr);
+  if (reason.n > 0) buf_printf(explanation->buf, "  copy: %.*s\n", STR_ARG(reason));
+}
+
 /* The matrix product of an instruction of the step, if there is one. */
 static void add_matmul(Explanation *explanation, const Instr *instr) {
   const Pipeline *pipeline = explanation->pipeline;
-  const Module *module = pipeline->pipelined->module;
+  const Module *module = pipeline->laid->module;
   const Pod *pod = &pipeline->config->pod;
   if (instr->op != OP_DOT && instr->op != OP_CONVOLUTION) return;
   Matmul product = matmul_of(module, explanation->comp, instr);
@@ -92,7 +99,7 @@ static void add_matmul(Explanation *explanation, const Instr *instr) {
 /* What is known of a kernel that podsim does not see into. */
 static void add_kernel(Explanation *explanation, const Instr *instr) {
   if (!is_opaque_kernel(instr)) return;
-  KernelCost cost = kernel_cost(explanation->pipeline->pipelined->module, explanation->comp, instr);
+  KernelCost cost = kernel_cost(explanation->pipeline->laid->module, explanation->comp, instr);
   buf_printf(explanation->buf, "  %.*s is a Pallas kernel: %s\n", STR_ARG(instr->name),
              kernel_basis_text(cost.basis));
   buf_printf(explanation->buf, "  %.6g FLOPs on the %s, %.6g exponentials and their like\n", cost.flops,
@@ -105,7 +112,7 @@ static void add_compute(Explanation *explanation) {
   const Pod *pod = &explanation->pipeline->config->pod;
   const Demand *demand = &step->demand;
   for (uint32_t i = 0; i < step->instrs.n; i++) {
-    const Module *module = explanation->pipeline->pipelined->module;
+    const Module *module = explanation->pipeline->laid->module;
     const Instr *instr = comp_instr(module, explanation->comp, step->instrs.at[i]);
     add_matmul(explanation, instr);
     add_kernel(explanation, instr);
@@ -208,10 +215,11 @@ static void add_host(Explanation *explanation) {
 
 static void describe(Explanation *explanation) {
   const Step *step = explanation->step;
-  const Module *module = explanation->pipeline->pipelined->module;
+  const Module *module = explanation->pipeline->laid->module;
   uint32_t last = step->instrs.at[step->instrs.n - 1];
   if (step->instrs.n > 1) buf_printf(explanation->buf, "one kernel of %u instructions\n", step->instrs.n);
   for (uint32_t i = 0; i < step->instrs.n; i++) add_instr(explanation, step->instrs.at[i]);
+  for (uint32_t i = 0; i < step->instrs.n; i++) add_copy_reason(explanation, step->instrs.at[i]);
   if (step->kind == STEP_COMPUTE || step->kind == STEP_CALL) add_compute(explanation);
   if (step->demand.host_bytes > 0) add_host(explanation);
   add_recorded(explanation, comp_instr(module, explanation->comp, last)->name);

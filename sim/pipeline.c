@@ -11,6 +11,7 @@
 #include "sim/ir/print.h"
 #include "sim/ir/tokens.h"
 #include "sim/ir/verify.h"
+#include "sim/lay_out.h"
 #include "sim/loop_prefetch.h"
 #include "sim/outputs.h"
 #include "sim/partition/async_fusion.h"
@@ -70,18 +71,24 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
   return mesh_layout(pipeline->arena, pod, pipeline->partitioned->mesh, &pipeline->layout, diag);
 }
 
+static Status lay_out_and_schedule(Pipeline *pipeline, Diag *diag) {
+  pipeline->laid = lay_out(pipeline->pipelined);
+  return module_schedule(pipeline->laid->module, &pipeline->config->pod, &pipeline->schedule, diag);
+}
+
 Status pipeline_order(Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
   TRY(collective_matmuls(pipeline->partitioned, pod, pipeline->layout.chip_of, &pipeline->windowed, diag));
   pipeline->pipelined = loop_prefetch(pipeline->windowed, pod);
-  TRY(module_schedule(pipeline->pipelined->module, pod, &pipeline->schedule, diag));
+  TRY(lay_out_and_schedule(pipeline, diag));
   bool fits = pipeline->schedule->hbm_peak_bytes <= pod->hbm_usable_bytes;
   if (fits || pipeline->pipelined == pipeline->windowed) return STATUS_OK;
   schedule_free(pipeline->schedule); /* what loops fetch ahead takes memory */
   pipeline->schedule = NULL;
+  if (pipeline->laid != pipeline->pipelined) partitioned_free(pipeline->laid);
   partitioned_free(pipeline->pipelined);
-  pipeline->pipelined = pipeline->windowed;
-  return module_schedule(pipeline->windowed->module, pod, &pipeline->schedule, diag);
+  pipeline->pipelined = pipeline->laid = pipeline->windowed;
+  return lay_out_and_schedule(pipeline, diag);
 }
 
 Status pipeline_schedule(Pipeline *pipeline, Diag *diag) {
@@ -122,7 +129,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   RunOptions run;
   TRY(run_settings(pipeline, &run, diag));
   Values *values;
-  TRY(values_new(pipeline->pipelined, pod->n_chips, pipeline->inputs, diag, &values));
+  TRY(values_new(pipeline->laid, pod->n_chips, pipeline->inputs, diag, &values));
   values_set_excess_precision(values, pod->excess_precision);
   run.values = values_ops(values);
   pipeline->ledger = ledger_new(pod->n_chips, pod->shape, pod->n_axes);
@@ -137,7 +144,7 @@ Status pipeline_simulate(Pipeline *pipeline, Diag *diag) {
   values_free(values);
   TRY(status);
   ledger_finish(pipeline->ledger);
-  ledger_annotate(pipeline->ledger, pipeline->pipelined);
+  ledger_annotate(pipeline->ledger, pipeline->laid);
   pipeline->metrics = metrics_fold(pipeline->arena, pipeline->ledger);
   return STATUS_OK;
 }
@@ -153,6 +160,7 @@ void pipeline_free(Pipeline *pipeline) {
   release_all(pipeline->outputs, pipeline->n_outputs);
   if (pipeline->ledger != NULL) ledger_free(pipeline->ledger);
   if (pipeline->schedule != NULL) schedule_free(pipeline->schedule);
+  if (pipeline->laid != pipeline->pipelined) partitioned_free(pipeline->laid);
   if (pipeline->pipelined != pipeline->windowed) partitioned_free(pipeline->pipelined);
   if (pipeline->windowed != pipeline->partitioned) partitioned_free(pipeline->windowed);
   if (pipeline->partitioned != NULL) partitioned_free(pipeline->partitioned);

@@ -24,7 +24,8 @@ typedef struct {
   Partitioned *partitioned; /* one device's program */
   MeshLayout layout;        /* which chip each device is */
   Partitioned *windowed;    /* the same with collective matmuls; else `partitioned` itself */
-  Partitioned *pipelined;   /* the same as it is run, with loops that fetch ahead; else `windowed` itself */
+  Partitioned *pipelined;   /* the same with loops that fetch ahead; else `windowed` itself */
+  Partitioned *laid;        /* the same as it is run, with layouts; else `pipelined` itself */
   Schedule *schedule;
   bool numbers;     /* whether values are computed */
   Tensor **inputs;  /* the entry's parameters, whole; NULL where numbers are off */

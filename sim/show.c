@@ -4,6 +4,7 @@
 #include "sim/command.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
+#include "sim/schedule/layouts.h"
 #include "sim/show_draw.h"
 #include "traces/human.h"
 #include "traces/op_tables.h"
@@ -132,6 +133,25 @@ static void add_memory(StrBuf *buf, const Pipeline *pipeline) {
   add_held(buf, pipeline);
 }
 
+/* Values that are copied to another layout, and who wants it. */
+static void add_copies(StrBuf *buf, const Pipeline *pipeline) {
+  const Module *module = pipeline->laid->module;
+  bool any = false;
+  for (uint32_t c = 0; c < module->comps.n && pipeline->laid != pipeline->pipelined; c++) {
+    const Comp *comp = module_comp(module, c);
+    for (uint32_t i = 0; i < comp->instrs.n; i++) {
+      Str reason = copy_reason(buf->arena, module, c, i);
+      if (reason.n == 0) continue;
+      if (!any) buf_add(buf, STR("copies to other layouts\n"));
+      any = true;
+      buf_add(buf, STR("  "));
+      add_column(buf, comp->instrs.at[i].name, NAME_WIDTH);
+      add_column(buf, plain_shape(buf->arena, comp->instrs.at[i].shape), SHAPE_WIDTH);
+      buf_printf(buf, "%.*s\n", STR_ARG(reason));
+    }
+  }
+}
+
 static Status show_pod(Pipeline *pipeline) {
   const Pod *pod = &pipeline->config->pod;
   StrBuf buf = {.arena = pipeline->arena};
@@ -167,6 +187,7 @@ static Status show(Pipeline *pipeline, Diag *diag) {
   add_ends(&buf, pipeline);
   add_values(&buf, pipeline);
   add_memory(&buf, pipeline);
+  add_copies(&buf, pipeline);
   put(&buf);
   TRY(pipeline_simulate(pipeline, diag));
   collectives_table(&buf, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);

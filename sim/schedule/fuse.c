@@ -7,6 +7,7 @@
  *   elementwise and moving ops   join any group; what a product leads to alone, one without another product
  *   reductions                   join ops on their results; in a softmax also ops on what they reduced
  *   products                     join the elementwise ops and reductions that follow; one a group
+ *   copies to another layout     join any group where the lanes stay; nothing joins them
  *   all else                     stays alone
  *
  * What several groups use is made anew in each where it follows, element by element, from one value no larger
@@ -15,6 +16,7 @@
  * stands before it. */
 #include "sim/schedule/fuse.h"
 #include "models/cost.h"
+#include "models/relayout.h"
 
 enum { FARTHEST_REDUCTION = 4096 }; /* instructions: bounds the search */
 
@@ -23,6 +25,7 @@ typedef enum {
   ROLE_SHAPE,  /* bitcasts and free reshapes: no work, but may stand within a group */
   ROLE_REPEAT, /* broadcast, iota, conversion to a wider type: cheap to make again */
   ROLE_LOOP,   /* elementwise and moving */
+  ROLE_COPY,   /* to another layout that keeps the lanes: made on the way into a kernel, ends none */
   ROLE_UPDATE, /* dynamic-update-slice: in place, so last in its group */
   ROLE_REDUCE,
   ROLE_PRODUCT
@@ -47,7 +50,11 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->on_host || instr->host_move != HOST_MOVE_NONE) return ROLE_ALONE;
   switch (instr->op) {
   case OP_BITCAST: return ROLE_SHAPE;
+  case OP_TRANSPOSE:
   case OP_RESHAPE: return demand_is_free(module, comp, instr) ? ROLE_SHAPE : ROLE_LOOP;
+  case OP_COPY:
+    if (!is_relayout(module, comp, instr)) return ROLE_LOOP;
+    return keeps_lanes(module, comp, instr) ? ROLE_COPY : ROLE_ALONE;
   case OP_BROADCAST:
   case OP_IOTA: return ROLE_REPEAT;
   case OP_CONVERT: return widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
@@ -262,13 +269,18 @@ static bool is_parted(const Fuser *fuser, uint32_t at) {
   return parts > 1;
 }
 
+static bool takes_producers(Role host) {
+  return host != ROLE_ALONE && host != ROLE_SHAPE && host != ROLE_COPY;
+}
+
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
   Role host = role_of(fuser->module, fuser->comp, last);
-  if (host == ROLE_ALONE || host == ROLE_SHAPE || fuser->groups.repeated[group]) return false;
+  if (!takes_producers(host) || fuser->groups.repeated[group]) return false;
   switch (role_of(fuser->module, fuser->comp, instr)) {
   case ROLE_SHAPE:
+  case ROLE_COPY:
   case ROLE_REPEAT: return true;
   case ROLE_LOOP: return !is_parted(fuser, at) && (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
@@ -331,13 +343,13 @@ static uint32_t group_of_several(const Fuser *fuser, uint32_t value, uint32_t at
 static bool can_repeat(const Fuser *fuser, uint32_t at) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at];
-  bool cheap = role_of(fuser->module, fuser->comp, instr) == ROLE_REPEAT || fuser->origin[at] != at;
+  Role role = role_of(fuser->module, fuser->comp, instr);
+  bool cheap = role == ROLE_REPEAT || role == ROLE_COPY || fuser->origin[at] != at;
   if (!cheap || at == body->root) return false;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
     uint32_t group = fuser->groups.last[fuser->users[u]];
     if (fuser->groups.repeated[group]) continue;
-    Role host = role_of(fuser->module, fuser->comp, &body->instrs.at[group]);
-    if (host == ROLE_ALONE || host == ROLE_SHAPE) return false;
+    if (!takes_producers(role_of(fuser->module, fuser->comp, &body->instrs.at[group]))) return false;
   }
   return true;
 }
