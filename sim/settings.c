@@ -3,6 +3,7 @@
 
 #include "models/kernel_model.h"
 #include "sim/eval/evaluate.h"
+#include "sim/eval/pallas_kernel.h"
 #include "traces/human.h"
 
 #include <inttypes.h>
@@ -112,7 +113,7 @@ static const Instr *first_without_numbers(const Module *module) {
 static Str what_is_missing(Arena *arena, const Instr *instr) {
   if (is_elided(instr)) return STR("the text leaves them out, {...}");
   if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
-  if (is_opaque_kernel(instr)) return STR("a Pallas kernel, which it does not see into");
+  if (is_opaque_kernel(instr)) return pallas_kernel_fault(arena, instr);
   Str target = instr_custom_call_target(instr);
   if (memmem(target.at, target.n, "python", 6) != NULL)
     return STR("a callback into Python on the host, which it does not call");

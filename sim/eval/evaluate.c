@@ -1,6 +1,8 @@
 /* The dispatch of ops to their evaluators, and when a result is left unknown. */
 #include "sim/eval/evaluators.h"
 #include "sim/eval/mixed_floats.h"
+#include "sim/eval/pallas_kernel.h"
+#include "sim/mosaic/mosaic.h"
 
 /* Control flow, collectives and parameters have values, but the interpreter or a kernel makes them. */
 static Status eval_elsewhere(const EvalContext *context, const Instr *instr, Tensor *const *operands,
@@ -28,6 +30,7 @@ Evaluator evaluator_of(Opcode op) {
 }
 
 bool can_evaluate(const Instr *instr) {
+  if (holds_mosaic_kernel(instr)) return pallas_kernel_exists(instr);
   if (instr->op == OP_CUSTOM_CALL) return custom_call_exists(instr);
   return evaluators[instr->op] != NULL;
 }

@@ -16,7 +16,8 @@ enum {
   TYPE_MEMREF,
   TYPE_MEMREF_IN_SPACE,
   TYPE_NONE,
-  TYPE_VECTOR = 19
+  TYPE_VECTOR = 19,
+  TYPE_F8E5M2 = 22
 };
 
 /* Elements of one vector or memref; more cannot be meant. */
@@ -95,6 +96,11 @@ static Status read_function_type(BytecodeTables *tables, Cursor *cursor, MosaicT
   return STATUS_OK;
 }
 
+/* The narrow floats, by their codes from TYPE_F8E5M2 on. */
+static const DType narrow_floats[] = {DTYPE_F8E5M2,     DTYPE_F8E4M3,        DTYPE_F8E4M3FN, DTYPE_F8E5M2FNUZ,
+                                      DTYPE_F8E4M3FNUZ, DTYPE_F8E4M3B11FNUZ, DTYPE_F8E3M4,   DTYPE_F4E2M1FN,
+                                      DTYPE_F6E2M3FN,   DTYPE_F6E3M2FN,      DTYPE_F8E8M0FNU};
+
 static Status scalar(MosaicType *type, DType dtype) {
   *type = (MosaicType){.kind = MOSAIC_SCALAR, .dtype = dtype};
   return STATUS_OK;
@@ -103,6 +109,8 @@ static Status scalar(MosaicType *type, DType dtype) {
 Status read_builtin_type(BytecodeTables *tables, Cursor *cursor, MosaicType *type) {
   uint64_t code = 0;
   TRY(read_varint(cursor, &code));
+  if (code >= TYPE_F8E5M2 && code - TYPE_F8E5M2 < sizeof narrow_floats / sizeof *narrow_floats)
+    return scalar(type, narrow_floats[code - TYPE_F8E5M2]);
   switch (code) {
   case TYPE_INTEGER: return read_integer(cursor, type);
   case TYPE_INDEX:
@@ -129,10 +137,6 @@ void type_of_text(Str text, MosaicType *type) {
   } known[] = {
       {"!tpu.semaphore", MOSAIC_SEMAPHORE, DTYPE_S32},
       {"!tpu.dma_semaphore", MOSAIC_DMA_SEMAPHORE, DTYPE_S32},
-      {"f8E5M2", MOSAIC_SCALAR, DTYPE_F8E5M2},
-      {"f8E4M3FN", MOSAIC_SCALAR, DTYPE_F8E4M3FN},
-      {"f8E4M3B11FNUZ", MOSAIC_SCALAR, DTYPE_F8E4M3B11FNUZ},
-      {"f4E2M1FN", MOSAIC_SCALAR, DTYPE_F4E2M1FN},
   };
   *type = (MosaicType){.kind = MOSAIC_OTHER, .dtype = DTYPE_OPAQUE, .text = text};
   for (size_t i = 0; i < sizeof known / sizeof *known; i++) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the kernels in this folder with JAX: make.py (needs jax; no TPU). Each .bc is the Mosaic bytecode of a custom call."""
+"""Writes the kernels in this folder with JAX: make.py (needs jax; no TPU). Each .bc is the Mosaic bytecode of the custom call in the
+.mlir. The last ones have an error that a run must tell."""
 import base64
 import pathlib
 import re
@@ -31,6 +32,33 @@ def doubled(x_ref, out_ref, buffer, semaphore):
     jax.lax.fori_loop(0, 4, body, 0)
 
 
+def reads_too_early(x_ref, out_ref, buffer, semaphore):
+    copy = pltpu.make_async_copy(x_ref, buffer, semaphore)
+    copy.start()
+    out_ref[...] = buffer[...]
+    copy.wait()
+
+
+def never_waits(x_ref, out_ref, buffer, semaphore):
+    pltpu.make_async_copy(x_ref, buffer, semaphore).start()
+    out_ref[...] = jnp.zeros_like(out_ref)
+
+
+def waits_in_vain(x_ref, out_ref, semaphore):
+    pl.semaphore_signal(semaphore, 1)
+    pl.semaphore_wait(semaphore, 2)
+    out_ref[...] = x_ref[...]
+
+
+def out_of_bounds(x_ref, out_ref):
+    out_ref[...] = x_ref[pl.ds(pl.program_id(0) + 8, 8), :]
+
+
+def random_bits(x_ref, out_ref):
+    pltpu.prng_seed(0)
+    out_ref[...] = x_ref[...] + pltpu.prng_random_bits(x_ref.shape).astype("float32")
+
+
 def write(name, call, *shapes):
     args = [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
     text = jax.jit(call).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
@@ -42,3 +70,11 @@ write("scale", pl.pallas_call(scale, grid=(2,), in_specs=[ROWS, ROWS], out_specs
       (16, 256), (16, 256))
 write("doubled", pl.pallas_call(doubled, in_specs=[pl.BlockSpec(memory_space=pl.ANY)], out_shape=jax.ShapeDtypeStruct((8, 256), "float32"),
                                 scratch_shapes=[pltpu.VMEM((8, 256), "float32"), pltpu.SemaphoreType.DMA]), (32, 256))
+
+HBM, OUT = pl.BlockSpec(memory_space=pl.ANY), jax.ShapeDtypeStruct((8, 256), "float32")
+SCRATCH = [pltpu.VMEM((8, 256), "float32"), pltpu.SemaphoreType.DMA]
+write("reads_too_early", pl.pallas_call(reads_too_early, in_specs=[HBM], out_shape=OUT, scratch_shapes=SCRATCH), (8, 256))
+write("never_waits", pl.pallas_call(never_waits, in_specs=[HBM], out_shape=OUT, scratch_shapes=SCRATCH), (8, 256))
+write("waits_in_vain", pl.pallas_call(waits_in_vain, out_shape=OUT, scratch_shapes=[pltpu.SemaphoreType.REGULAR]), (8, 256))
+write("out_of_bounds", pl.pallas_call(out_of_bounds, grid=(2,), out_shape=OUT), (16, 256))
+write("random_bits", pl.pallas_call(random_bits, out_shape=OUT), (8, 256))

@@ -1,0 +1,341 @@
+/* DMAs and semaphores of a kernel. A DMA's bytes are copied when it starts; until its semaphore is waited
+ * for, an access to either end is a race, told with both places. A semaphore of a DMA counts bytes, another
+ * one signals. */
+#include "sim/eval/mosaic_run.h"
+
+#include <string.h>
+
+static int64_t *count_of(const MosaicMemref *semaphore) {
+  return (int64_t *)semaphore->buffer->tensor->data + semaphore->view.offset;
+}
+
+static int64_t bytes_of(const MosaicMemref *memref) {
+  return view_elements(&memref->view) * dtype_bytes(memref->dtype);
+}
+
+/* Operand `i` as one semaphore. */
+static Status semaphore_operand(const MosaicFrame *frame, const MosaicOp *op, uint32_t i,
+                                MosaicMemref *semaphore) {
+  const MosaicMemref *memref = mosaic_memref(frame, op, i);
+  RETURN_IF(memref == NULL || !memref->buffer->is_semaphore || view_elements(&memref->view) != 1,
+            mosaic_fail(frame, op, "operand %u is not one semaphore", i));
+  *semaphore = *memref;
+  return STATUS_OK;
+}
+
+static Status data_operand(const MosaicFrame *frame, const MosaicOp *op, uint32_t i, MosaicMemref *data) {
+  const MosaicMemref *memref = mosaic_memref(frame, op, i);
+  RETURN_IF(memref == NULL || memref->buffer->is_semaphore,
+            mosaic_fail(frame, op, "operand %u is no memory", i));
+  *data = *memref;
+  return STATUS_OK;
+}
+
+/* --- races --- */
+
+/* What a view selects, in the dimensions of its buffer: along each from `start` `extent` elements. False
+ * where the view does not lie along them. */
+static bool region_of(const MosaicMemref *memref, int64_t *start, int64_t *extent) {
+  const Tensor *tensor = memref->buffer->tensor;
+  int64_t steps[EVAL_MAX_RANK], offset = memref->view.offset;
+  dense_steps(tensor->dims, tensor->rank, 1, steps);
+  for (uint32_t d = 0; d < tensor->rank; d++) {
+    if (steps[d] == 0) return false;
+    start[d] = offset / steps[d];
+    extent[d] = 1;
+    offset %= steps[d];
+  }
+  for (uint32_t i = 0; i < memref->view.rank; i++) {
+    int64_t step = memref->view.steps[i], reach = (memref->view.dims[i] - 1);
+    if (reach <= 0) continue;
+    uint32_t d = 0;
+    while (d < tensor->rank && (steps[d] > step || step % steps[d] != 0 || tensor->dims[d] == 1)) d++;
+    if (d == tensor->rank) return false;
+    extent[d] += reach * (step / steps[d]);
+    if (start[d] + extent[d] > tensor->dims[d]) return false;
+  }
+  return true;
+}
+
+static void range_of(const MosaicMemref *memref, int64_t *first, int64_t *last) {
+  *first = *last = memref->view.offset;
+  for (uint32_t d = 0; d < memref->view.rank; d++)
+    *last += (memref->view.dims[d] - 1) * memref->view.steps[d];
+}
+
+static bool overlap(const MosaicMemref *a, const MosaicMemref *b) {
+  if (a->buffer != b->buffer || view_elements(&a->view) == 0 || view_elements(&b->view) == 0) return false;
+  int64_t a_first, a_last, b_first, b_last;
+  range_of(a, &a_first, &a_last);
+  range_of(b, &b_first, &b_last);
+  if (a_last < b_first || b_last < a_first) return false;
+  int64_t a_start[EVAL_MAX_RANK], a_extent[EVAL_MAX_RANK], b_start[EVAL_MAX_RANK], b_extent[EVAL_MAX_RANK];
+  if (!region_of(a, a_start, a_extent) || !region_of(b, b_start, b_extent)) return true;
+  for (uint32_t d = 0; d < a->buffer->tensor->rank; d++) {
+    if (a_start[d] + a_extent[d] <= b_start[d] || b_start[d] + b_extent[d] <= a_start[d]) return false;
+  }
+  return true;
+}
+
+static Status fail_race(const MosaicFrame *frame, const MosaicOp *op, const MosaicRun *owner, bool writes,
+                        const MosaicTransfer *transfer, bool is_target) {
+  const MosaicRun *run = frame->run;
+  Str here = mosaic_place(run->arena, op), there = mosaic_place(run->arena, transfer->op);
+  return diag_fail(
+      run->context->diag, STATUS_DEADLOCK, run->kernel->place,
+      "wait for the DMA's semaphore before its memory is used again",
+      "%.*s: a race: %.*s at %.*s on device %u %s memory of device %u that a DMA, started at %.*s on "
+      "device %u and not waited for, %s",
+      STR_ARG(run->kernel->call), STR_ARG(op->name), STR_ARG(here), run->device, writes ? "writes" : "reads",
+      owner->device, STR_ARG(there), transfer->device, is_target ? "writes" : "reads");
+}
+
+static Status touch_on(const MosaicFrame *frame, const MosaicOp *op, const MosaicRun *owner,
+                       const MosaicMemref *memref, bool writes) {
+  for (const MosaicTransfer *transfer = owner->transfers; transfer != NULL; transfer = transfer->next) {
+    for (uint32_t i = 0; i < transfer->n_ends; i++) {
+      bool conflicts = writes || transfer->ends[i].writes;
+      if (conflicts && overlap(memref, &transfer->ends[i].memref))
+        return fail_race(frame, op, owner, writes, transfer, transfer->ends[i].writes);
+    }
+  }
+  return STATUS_OK;
+}
+
+Status mosaic_touch(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref, bool writes) {
+  if (frame->run->transfers == NULL) return STATUS_OK;
+  return touch_on(frame, op, frame->run, memref, writes);
+}
+
+/* --- transfers --- */
+
+static MosaicTransfer *transfer_add(MosaicRun *owner, const MosaicRun *by, const MosaicOp *op,
+                                    const MosaicMemref *semaphore, int64_t bytes) {
+  MosaicTransfer *transfer = ARENA_NEW(owner->arena, MosaicTransfer), **last = &owner->transfers;
+  *transfer = (MosaicTransfer){.op = op,
+                               .device = by->device,
+                               .semaphore = semaphore->buffer,
+                               .element = semaphore->view.offset,
+                               .bytes = bytes};
+  while (*last != NULL) last = &(*last)->next;
+  *last = transfer;
+  *count_of(semaphore) += bytes;
+  return transfer;
+}
+
+static void transfer_end(MosaicTransfer *transfer, const MosaicMemref *memref, bool writes) {
+  transfer->ends[transfer->n_ends].memref = *memref;
+  transfer->ends[transfer->n_ends++].writes = writes;
+}
+
+/* What `bytes` taken from a semaphore let go, the oldest first. */
+static void transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, int64_t bytes) {
+  for (MosaicTransfer **at = &run->transfers; *at != NULL && bytes > 0;) {
+    MosaicTransfer *transfer = *at;
+    if (transfer->semaphore != semaphore->buffer || transfer->element != semaphore->view.offset) {
+      at = &transfer->next;
+      continue;
+    }
+    int64_t taken = bytes < transfer->bytes ? bytes : transfer->bytes;
+    transfer->bytes -= taken;
+    bytes -= taken;
+    if (transfer->bytes == 0)
+      *at = transfer->next;
+    else
+      at = &transfer->next;
+  }
+}
+
+typedef struct {
+  const MosaicRun *run;
+  uint64_t key;
+} Appears;
+
+static bool has_appeared(const void *self) {
+  const Appears *appears = self;
+  return mosaic_buffer_of(appears->run, appears->key) != NULL;
+}
+
+/* The same view on another device, once its buffer is there. */
+static Status on_peer(MosaicFrame *frame, const MosaicOp *op, MosaicRun *peer, const MosaicMemref *here,
+                      MosaicMemref *there) {
+  Appears appears = {peer, here->buffer->key};
+  if (!has_appeared(&appears)) TRY(mosaic_pause(frame, op, has_appeared, &appears));
+  *there = *here;
+  there->buffer = mosaic_buffer_of(peer, here->buffer->key);
+  const Tensor *own = here->buffer->tensor, *other = there->buffer->tensor;
+  bool same = own->rank == other->rank && own->dtype == other->dtype;
+  for (uint32_t d = 0; same && d < own->rank; d++) same = own->dims[d] == other->dims[d];
+  return same ? STATUS_OK : mosaic_fail(frame, op, "the other device has no such memory");
+}
+
+/* The operands of a DMA. */
+typedef struct {
+  MosaicMemref source, source_semaphore, target, target_semaphore;
+  bool has_source_semaphore, has_device;
+  int64_t device;
+} Dma;
+
+static bool one_segment(const MosaicOp *op, uint32_t segment, uint32_t *at, bool *there) {
+  uint32_t n = 0;
+  if (!mosaic_segment(op, segment, at, &n) || n > 1) return false;
+  *there = n == 1;
+  return true;
+}
+
+static Status read_dma(const MosaicFrame *frame, const MosaicOp *op, Dma *dma) {
+  uint32_t at[5];
+  bool there[5];
+  for (uint32_t i = 0; i < 5; i++)
+    RETURN_IF(!one_segment(op, i, &at[i], &there[i]),
+              mosaic_fail(frame, op, "its operands are not as many as it says"));
+  RETURN_IF(!there[0] || !there[2] || !there[3], mosaic_unsupported(frame, op, "a DMA without a semaphore"));
+  dma->has_source_semaphore = there[1];
+  dma->has_device = there[4];
+  TRY(data_operand(frame, op, at[0], &dma->source));
+  TRY(data_operand(frame, op, at[2], &dma->target));
+  TRY(semaphore_operand(frame, op, at[3], &dma->target_semaphore));
+  if (there[1]) TRY(semaphore_operand(frame, op, at[1], &dma->source_semaphore));
+  if (there[4]) TRY(mosaic_integers(frame, op, at[4], 1, &dma->device));
+  bool same = dma->source.view.rank == dma->target.view.rank &&
+              dtype_bytes(dma->source.dtype) == dtype_bytes(dma->target.dtype);
+  for (uint32_t d = 0; same && d < dma->source.view.rank; d++)
+    same = dma->source.view.dims[d] == dma->target.view.dims[d];
+  return same ? STATUS_OK : mosaic_fail(frame, op, "its two ends are not of one shape");
+}
+
+/* Within the chip one semaphore stands for both ends; between chips each end has its own. */
+Status mosaic_enqueue_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  Dma dma = {0};
+  MosaicRun *run = frame->run, *peer = run;
+  TRY(read_dma(frame, op, &dma));
+  if (dma.has_device) {
+    TRY(mosaic_peer(frame, op, dma.device, &peer));
+    TRY(on_peer(frame, op, peer, &dma.target, &dma.target));
+    TRY(on_peer(frame, op, peer, &dma.target_semaphore, &dma.target_semaphore));
+  }
+  TRY(touch_on(frame, op, run, &dma.source, false));
+  TRY(touch_on(frame, op, peer, &dma.target, true));
+  RETURN_IF(dma.source.buffer == dma.target.buffer && overlap(&dma.source, &dma.target),
+            mosaic_fail(frame, op, "it copies memory onto itself"));
+  mosaic_copy(&dma.target, &dma.source);
+  int64_t bytes = bytes_of(&dma.source);
+  MosaicTransfer *arrival = transfer_add(peer, run, op, &dma.target_semaphore, bytes);
+  transfer_end(arrival, &dma.target, true);
+  if (dma.has_source_semaphore)
+    transfer_end(transfer_add(run, run, op, &dma.source_semaphore, bytes), &dma.source, false);
+  else
+    transfer_end(arrival, &dma.source, false);
+  return STATUS_OK;
+}
+
+/* --- semaphores --- */
+
+typedef struct {
+  const int64_t *count;
+  int64_t amount;
+} Enough;
+
+static bool is_enough(const void *self) {
+  const Enough *enough = self;
+  return *enough->count >= enough->amount;
+}
+
+static Status take(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *semaphore, int64_t amount) {
+  Enough enough = {count_of(semaphore), amount};
+  RETURN_IF(amount < 0, mosaic_fail(frame, op, "it waits for %lld", (long long)amount));
+  if (!is_enough(&enough)) TRY(mosaic_pause(frame, op, is_enough, &enough));
+  *count_of(semaphore) -= amount;
+  return STATUS_OK;
+}
+
+/* Operands: the semaphore, and the ends that tell how many bytes. */
+Status mosaic_wait_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  MosaicMemref semaphore = {0}, target = {0};
+  TRY(semaphore_operand(frame, op, 0, &semaphore));
+  TRY(data_operand(frame, op, 2, &target));
+  TRY(take(frame, op, &semaphore, bytes_of(&target)));
+  transfers_retire(frame->run, &semaphore, bytes_of(&target));
+  return STATUS_OK;
+}
+
+Status mosaic_wait_semaphore(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  MosaicMemref semaphore = {0};
+  int64_t amount = 0;
+  TRY(semaphore_operand(frame, op, 0, &semaphore));
+  TRY(mosaic_integers(frame, op, 1, 1, &amount));
+  return take(frame, op, &semaphore, amount);
+}
+
+/* Operands: the semaphore, how much, and perhaps the device that has it. */
+Status mosaic_signal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  MosaicMemref semaphore = {0};
+  int64_t amount = 0, device = 0;
+  uint32_t at = 0;
+  bool elsewhere = false;
+  TRY(semaphore_operand(frame, op, 0, &semaphore));
+  TRY(mosaic_integers(frame, op, 1, 1, &amount));
+  RETURN_IF(!one_segment(op, 2, &at, &elsewhere),
+            mosaic_fail(frame, op, "its operands are not as many as it says"));
+  if (elsewhere) {
+    MosaicRun *peer = NULL;
+    TRY(mosaic_integers(frame, op, at, 1, &device));
+    TRY(mosaic_peer(frame, op, device, &peer));
+    TRY(on_peer(frame, op, peer, &semaphore, &semaphore));
+  }
+  *count_of(&semaphore) += amount;
+  return STATUS_OK;
+}
+
+Status mosaic_read_semaphore(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  MosaicMemref semaphore = {0};
+  TRY(semaphore_operand(frame, op, 0, &semaphore));
+  return mosaic_give_integer(frame, op, *count_of(&semaphore));
+}
+
+Status mosaic_barrier_semaphore(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  MosaicMemref semaphore = mosaic_whole(frame->run->barrier);
+  return mosaic_give_memref(frame, op, &semaphore);
+}
+
+Status mosaic_device_id(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  return mosaic_give_integer(frame, op, frame->run->device);
+}
+
+/* A chip is one core to a kernel. */
+Status mosaic_core_id(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  return mosaic_give_integer(frame, op, 0);
+}
+
+/* --- the end --- */
+
+Status mosaic_check_end(const MosaicRun *run) {
+  const MosaicTransfer *transfer = run->transfers;
+  if (transfer != NULL) {
+    Str place = mosaic_place(run->arena, transfer->op);
+    return diag_fail(
+        run->context->diag, STATUS_DEADLOCK, run->kernel->place, "a kernel waits for its DMAs",
+        "%.*s: a race: the kernel ends on device %u, and no one waited for the DMA that device %u "
+        "started at %.*s",
+        STR_ARG(run->kernel->call), run->device, transfer->device, STR_ARG(place));
+  }
+  for (uint32_t i = 0; i < run->buffers.n; i++) {
+    const MosaicBuffer *buffer = run->buffers.at[i];
+    for (int64_t e = 0; buffer->is_semaphore && e < tensor_elements(buffer->tensor); e++) {
+      int64_t count = ((const int64_t *)buffer->tensor->data)[e];
+      RETURN_IF(count != 0, diag_fail(run->context->diag, STATUS_DEADLOCK, run->kernel->place,
+                                      "what is signalled must be waited for",
+                                      "%.*s: a race: the kernel ends on device %u with a semaphore at %lld",
+                                      STR_ARG(run->kernel->call), run->device, (long long)count));
+    }
+  }
+  return STATUS_OK;
+}
