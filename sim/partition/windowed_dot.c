@@ -127,6 +127,7 @@ typedef struct {
   const WindowedDot **dot; /* by instruction of the computation being copied: what it is the dot of */
   bool *gone;              /* by instruction: collectives that are windowed, and their elements */
   uint32_t *copies;        /* by instruction */
+  uint32_t ended;          /* the result of the loop before this one; NO_ID: there is none */
 } Windower;
 
 /* One product in the making. */
@@ -260,6 +261,41 @@ static uint32_t add_update(const Windowed *window, uint32_t result, uint32_t par
   return spmd_add(spmd, OP_DYNAMIC_UPDATE_SLICE, whole, operands, whole->rank + 2);
 }
 
+/* ---- loops ---- */
+
+/* XLA writes a window as a loop, whose body it doubles; of a single trip nothing of the loop is left. */
+static bool is_loop(const Windowed *window) {
+  return window->n > 4 || window->n % 2 != 0;
+}
+
+static uint32_t add_like(const Windowed *window, Opcode op, uint32_t value) {
+  Spmd *spmd = &window->windower->spmd;
+  return spmd_add(spmd, op, spmd_shape(spmd, value), &value, 1);
+}
+
+/* What goes into a loop is stored, and there once the loop before has run. */
+static uint32_t enter_loop(const Windowed *window, uint32_t value) {
+  const Windower *windower = window->windower;
+  if (!is_loop(window)) return value;
+  if (windower->ended == NO_ID) return add_like(window, OP_OPT_BARRIER, value);
+  uint32_t operands[2] = {value, windower->ended};
+  Spmd *spmd = &window->windower->spmd;
+  return spmd_add(spmd, OP_ADD_DEPENDENCY, spmd_shape(spmd, value), operands, 2);
+}
+
+static uint32_t leave_loop(const Windowed *window, uint32_t result) {
+  if (!is_loop(window)) return result;
+  return window->windower->ended = add_like(window, OP_OPT_BARRIER, result);
+}
+
+/* A loop writes over the block that it passes on: one of the caller's is copied first. */
+static uint32_t own_copy(const Windowed *window, uint32_t block) {
+  const Instr *instr = spmd_instr(&window->windower->spmd, block);
+  while (instr->op == OP_RESHAPE || instr->op == OP_BITCAST || instr->op == OP_GET_TUPLE_ELEMENT)
+    instr = spmd_instr(&window->windower->spmd, instr->operands.at[0]);
+  return is_loop(window) && instr->op == OP_PARAMETER ? add_like(window, OP_COPY, block) : block;
+}
+
 /* ---- a gathered operand ---- */
 
 /* Blocks that a device has at the same time, and how far on in the ring they come from. */
@@ -329,10 +365,12 @@ static void receive(const Windowed *window, Blocks *blocks, uint32_t *value, int
 /* The own block and, in a ring of an even number of devices, the first that comes up; then with each step one
  * from either side. */
 static uint32_t window_gather(const Windowed *window) {
-  uint32_t own = window->dot->operand == 0 ? window->lhs : window->rhs;
+  uint32_t own = own_copy(window, window->dot->operand == 0 ? window->lhs : window->rhs);
   uint32_t up = own, down = own, n_up = 0, n_down = 0;
-  Blocks blocks = {{own}, 1, {0}};
-  if (window->n % 2 == 0) receive(window, &blocks, &up, 1, ++n_up);
+  if (window->n % 2 == 0) up = add_permute(window, up, 1, ++n_up);
+  up = enter_loop(window, up);
+  down = enter_loop(window, own);
+  Blocks blocks = {{down, up}, 1 + n_up, {0, -1}};
   uint32_t result = multiply_blocks(window, NO_ID, &blocks);
   while (1 + n_up + n_down < window->n) {
     blocks.n = 0;
@@ -340,7 +378,7 @@ static uint32_t window_gather(const Windowed *window) {
     receive(window, &blocks, &up, 1, ++n_up);
     result = multiply_blocks(window, result, &blocks);
   }
-  return result;
+  return leave_loop(window, result);
 }
 
 /* ---- a scattered result ---- */
@@ -374,7 +412,7 @@ static uint32_t window_scatter(const Windowed *window) {
   uint32_t n_up = window->n / 2;
   uint32_t up = window_sum(window, 1, n_up), down = window_sum(window, -1, window->n - 1 - n_up);
   uint32_t sum = add_sum(window, up, add_part_of(window, 0));
-  return down == NO_ID ? sum : add_sum(window, down, sum);
+  return down == NO_ID ? sum : leave_loop(window, add_sum(window, down, sum));
 }
 
 /* ---- the copy ---- */
@@ -390,9 +428,11 @@ static uint32_t window_dot(Windower *windower, const WindowedDot *dot) {
   for (uint32_t i = 0; i < 2; i++) sides[i] = windower->copies[window.instr->operands.at[i]];
   if (dot->operand != NO_ID)
     sides[dot->operand] = windower->copies[window.collective->operands.at[dot->part]];
+  windower->spmd.instr = window.instr;
+  for (uint32_t i = 0; i < 2; i++)
+    if (i != dot->operand) sides[i] = enter_loop(&window, sides[i]);
   window.lhs = sides[0];
   window.rhs = sides[1];
-  windower->spmd.instr = window.instr;
   const Shape *cut = dot->operand == NO_ID ? window.instr->shape
                                            : body->instrs.at[window.instr->operands.at[dot->operand]].shape;
   window.block = cut->dims[dot->dim] / window.n;
@@ -436,6 +476,7 @@ static void copy_comp(Windower *windower, uint32_t at, const WindowedDots *dots)
   windower->gone = ARENA_ARRAY(spmd->scratch, bool, n);
   windower->copies = ARENA_ARRAY(spmd->scratch, uint32_t, n);
   spmd->frame->comp = comp;
+  windower->ended = NO_ID;
   for (uint32_t i = 0; i < dots->n; i++)
     if (dots->at[i].comp == at) mark_dot(windower, &dots->at[i]);
   for (uint32_t i = 0; i < n; i++) windower->copies[i] = copy_instr(windower, at, i);

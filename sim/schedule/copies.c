@@ -51,7 +51,7 @@ static bool is_kernel(const Copier *copier, uint32_t leader) {
 
 /* Only names what its operand is, or is made anew from it. */
 static bool passes_on(const Copier *copier, uint32_t at) {
-  return copier->groups->repeated[at] || is_alias(copier->module, copier->comp, &copier->body->instrs.at[at]);
+  return copier->groups->repeated[at] || is_name(copier->module, copier->comp, &copier->body->instrs.at[at]);
 }
 
 /* Collectives, control flow and the end of the program look for a value in HBM. */
@@ -59,7 +59,7 @@ static void note_needs(Copier *copier) {
   uint32_t n = copier->body->instrs.n;
   for (uint32_t i = 0; i < n; i++) copier->needed[i] = n;
   for (uint32_t i = n; i-- > 0;) {
-    Ids operands = copier->body->instrs.at[i].operands;
+    Ids operands = values_needed(&copier->body->instrs.at[i]);
     if (!passes_on(copier, i) && is_kernel(copier, copier->groups->last[i])) continue;
     uint32_t at = passes_on(copier, i) ? copier->needed[i] : i;
     for (uint32_t k = 0; k < operands.n; k++) {

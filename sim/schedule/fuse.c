@@ -536,6 +536,15 @@ bool is_alias(const Module *module, uint32_t comp, const Instr *instr) {
   return role_of(module, comp, instr) == ROLE_SHAPE;
 }
 
+bool is_name(const Module *module, uint32_t comp, const Instr *instr) {
+  bool barrier = instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY;
+  return is_alias(module, comp, instr) || (barrier && shape_is_array(instr->shape));
+}
+
+Ids values_needed(const Instr *instr) {
+  return instr->op == OP_ADD_DEPENDENCY ? (Ids){instr->operands.at, 1} : instr->operands;
+}
+
 uint32_t fusion_hands_on(const Module *module, const Instr *fusion, uint32_t part) {
   uint32_t callee = instr_comp(fusion, ATTR_calls);
   if (callee == NO_ID) return NO_ID;

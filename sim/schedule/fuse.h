@@ -43,6 +43,10 @@ Ids group_members(const Groups *groups, uint32_t last);
 bool is_there_from_start(const Comp *body, uint32_t at);
 /* Only a name for the same bytes, whatever stands around it: a bitcast or a free reshape. */
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr);
+/* The same, and what no kernel reaches over: a barrier around an array. Its first operand is what it names. */
+bool is_name(const Module *module, uint32_t comp, const Instr *instr);
+/* The operands whose values an instruction needs; of an add-dependency the second is only waited for. */
+Ids values_needed(const Instr *instr);
 /* The operand that a fusion's computation hands on, as it is, as its result or part `part` of it; NO_ID: it
  * makes that itself. */
 uint32_t fusion_hands_on(const Module *module, const Instr *fusion, uint32_t part);

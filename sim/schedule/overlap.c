@@ -371,31 +371,43 @@ static const Flight *crowded(const List *list, uint32_t node, uint32_t depth) {
   return NULL;
 }
 
+/* What a node names: the first that it needs, past those that only name another. */
+static uint32_t named(const List *list, uint32_t node) {
+  for (uint32_t i = 0; i < DEEPEST_NAMES; i++) {
+    const Node *own = &list->nodes.at[node];
+    if (!own->names || own->needs.n == 0) break;
+    node = own->needs.at[0];
+  }
+  return node;
+}
+
 static bool needs(const List *list, uint32_t node, uint32_t before) {
   const Node *own = &list->nodes.at[node];
   for (uint32_t i = 0; i < own->needs.n; i++)
-    if (own->needs.at[i] == before) return true;
+    if (named(list, own->needs.at[i]) == before) return true;
   return false;
 }
 
-/* Of a permute that passes on what another permute brought, that one; else NO_ID. */
-static uint32_t passed_on(const List *list, uint32_t node) {
-  const Node *own = &list->nodes.at[node];
-  for (uint32_t i = 0; i < own->needs.n; i++) {
-    uint32_t lane = list->nodes.at[own->needs.at[i]].lane;
-    if (lane != NO_LANE && kinds[lane / AXES].op == OP_COLLECTIVE_PERMUTE) return own->needs.at[i];
-  }
-  return NO_ID;
+static bool is_permute(const List *list, uint32_t node) {
+  uint32_t lane = list->nodes.at[node].lane;
+  return lane != NO_LANE && kinds[lane / AXES].op == OP_COLLECTIVE_PERMUTE;
 }
 
-/* A block on its way round a ring, where a step works on a block from farther back than the one that it was
- * passed on from: with the step beside it, all blocks between would be kept. */
+/* What a permute sends. */
+static uint32_t sent_by(const List *list, uint32_t permute) {
+  return named(list, list->nodes.at[permute].needs.at[0]);
+}
+
+/* A block on its way round a ring, where a step works on a block from farther back than the one that is
+ * passed on: with the step beside it, all blocks between would be kept. */
 static const Flight *run_ahead(const List *list, uint32_t node) {
   for (uint32_t i = 0; i < list->in_flight; i++) {
-    uint32_t block = passed_on(list, list->flights[i].node);
-    while (block != NO_ID) {
-      block = passed_on(list, block);
-      if (block != NO_ID && needs(list, node, block)) return &list->flights[i];
+    if (!is_permute(list, list->flights[i].node)) continue;
+    uint32_t block = sent_by(list, list->flights[i].node);
+    if (needs(list, node, block)) continue;
+    while (is_permute(list, block)) {
+      block = sent_by(list, block);
+      if (needs(list, node, block)) return &list->flights[i];
     }
   }
   return NULL;

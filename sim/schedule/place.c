@@ -40,7 +40,7 @@ static bool carries(Opcode op) {
 
 /* Only names what its operand is, or is made anew from it. */
 static bool passes_on(const Placer *placer, uint32_t at) {
-  return placer->groups->repeated[at] || is_alias(placer->module, placer->comp, &placer->body->instrs.at[at]);
+  return placer->groups->repeated[at] || is_name(placer->module, placer->comp, &placer->body->instrs.at[at]);
 }
 
 static void note_use(Placer *placer, uint32_t value, uint32_t user) {
@@ -67,8 +67,9 @@ static void find_births(Placer *placer) {
 static void find_lives(Placer *placer) {
   for (uint32_t i = placer->body->instrs.n; i-- > 0;) {
     const Instr *instr = &placer->body->instrs.at[i];
-    if (i == placer->body->root || carries(instr->op)) placer->stays[i] = true;
-    for (uint32_t k = 0; k < instr->operands.n; k++) note_use(placer, instr->operands.at[k], i);
+    if (i == placer->body->root || (carries(instr->op) && !passes_on(placer, i))) placer->stays[i] = true;
+    Ids operands = values_needed(instr);
+    for (uint32_t k = 0; k < operands.n; k++) note_use(placer, operands.at[k], i);
   }
 }
 

@@ -35,7 +35,7 @@ typedef struct {
 /* The operand whose bytes an instruction only names; NO_ID: it has bytes of its own. */
 static uint32_t named_operand(const Kernel *kernel, uint32_t value) {
   const Instr *instr = &kernel->body->instrs.at[value];
-  if (is_alias(kernel->module, kernel->comp, instr) && instr->operands.n > 0) return instr->operands.at[0];
+  if (is_name(kernel->module, kernel->comp, instr) && instr->operands.n > 0) return instr->operands.at[0];
   uint32_t operand = instr->op == OP_FUSION && shape_is_array(instr->shape)
                          ? fusion_hands_on(kernel->module, instr, 0)
                          : NO_ID;
