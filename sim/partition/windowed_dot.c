@@ -128,6 +128,8 @@ typedef struct {
   bool *gone;              /* by instruction: collectives that are windowed, and their elements */
   uint32_t *copies;        /* by instruction */
   uint32_t ended;          /* the result of the loop before this one; NO_ID: there is none */
+  uint32_t *sums;   /* by instruction: of a product whose loop sums up, the buffer for that; else NO_ID */
+  uint32_t buffers; /* the last of them; NO_ID: there are none */
 } Windower;
 
 /* One product in the making. */
@@ -264,28 +266,29 @@ static uint32_t add_update(const Windowed *window, uint32_t result, uint32_t par
 /* ---- loops ---- */
 
 /* XLA writes a window as a loop, whose body it doubles; of a single trip nothing of the loop is left. */
-static bool is_loop(const Windowed *window) {
-  return window->n > 4 || window->n % 2 != 0;
+static bool is_loop(uint32_t devices) {
+  return devices > 4 || devices % 2 != 0;
 }
 
-static uint32_t add_like(const Windowed *window, Opcode op, uint32_t value) {
-  Spmd *spmd = &window->windower->spmd;
+static uint32_t add_like(Spmd *spmd, Opcode op, uint32_t value) {
   return spmd_add(spmd, op, spmd_shape(spmd, value), &value, 1);
 }
 
-/* What goes into a loop is stored, and there once the loop before has run. */
-static uint32_t enter_loop(const Windowed *window, uint32_t value) {
-  const Windower *windower = window->windower;
-  if (!is_loop(window)) return value;
-  if (windower->ended == NO_ID) return add_like(window, OP_OPT_BARRIER, value);
-  uint32_t operands[2] = {value, windower->ended};
-  Spmd *spmd = &window->windower->spmd;
+/* `value` once another is there; NO_ID: there is none to wait for. No kernel reaches over it. */
+static uint32_t add_barrier(Spmd *spmd, uint32_t value, uint32_t after) {
+  if (after == NO_ID) return add_like(spmd, OP_OPT_BARRIER, value);
+  uint32_t operands[2] = {value, after};
   return spmd_add(spmd, OP_ADD_DEPENDENCY, spmd_shape(spmd, value), operands, 2);
 }
 
+/* A block or an operand goes into a loop once the loop before has run. */
+static uint32_t enter_loop(const Windowed *window, uint32_t value, uint32_t after) {
+  return is_loop(window->n) ? add_barrier(&window->windower->spmd, value, after) : value;
+}
+
 static uint32_t leave_loop(const Windowed *window, uint32_t result) {
-  if (!is_loop(window)) return result;
-  return window->windower->ended = add_like(window, OP_OPT_BARRIER, result);
+  if (!is_loop(window->n)) return result;
+  return window->windower->ended = add_barrier(&window->windower->spmd, result, NO_ID);
 }
 
 /* A loop writes over the block that it passes on: one of the caller's is copied first. */
@@ -293,7 +296,8 @@ static uint32_t own_copy(const Windowed *window, uint32_t block) {
   const Instr *instr = spmd_instr(&window->windower->spmd, block);
   while (instr->op == OP_RESHAPE || instr->op == OP_BITCAST || instr->op == OP_GET_TUPLE_ELEMENT)
     instr = spmd_instr(&window->windower->spmd, instr->operands.at[0]);
-  return is_loop(window) && instr->op == OP_PARAMETER ? add_like(window, OP_COPY, block) : block;
+  bool copies = is_loop(window->n) && instr->op == OP_PARAMETER;
+  return copies ? add_like(&window->windower->spmd, OP_COPY, block) : block;
 }
 
 /* ---- a gathered operand ---- */
@@ -368,15 +372,18 @@ static uint32_t window_gather(const Windowed *window) {
   uint32_t own = own_copy(window, window->dot->operand == 0 ? window->lhs : window->rhs);
   uint32_t up = own, down = own, n_up = 0, n_down = 0;
   if (window->n % 2 == 0) up = add_permute(window, up, 1, ++n_up);
-  up = enter_loop(window, up);
-  down = enter_loop(window, own);
+  up = enter_loop(window, up, window->windower->ended);
+  down = enter_loop(window, own, window->windower->ended);
   Blocks blocks = {{down, up}, 1 + n_up, {0, -1}};
-  uint32_t result = multiply_blocks(window, NO_ID, &blocks);
-  while (1 + n_up + n_down < window->n) {
-    blocks.n = 0;
-    receive(window, &blocks, &down, -1, ++n_down);
-    receive(window, &blocks, &up, 1, ++n_up);
+  uint32_t result = window->windower->sums[window->dot->dot];
+  while (blocks.n > 0) { /* the next are on their way while these are multiplied */
+    Blocks next = {0};
+    if (1 + n_up + n_down < window->n) {
+      receive(window, &next, &down, -1, ++n_down);
+      receive(window, &next, &up, 1, ++n_up);
+    }
     result = multiply_blocks(window, result, &blocks);
+    blocks = next;
   }
   return leave_loop(window, result);
 }
@@ -429,8 +436,9 @@ static uint32_t window_dot(Windower *windower, const WindowedDot *dot) {
   if (dot->operand != NO_ID)
     sides[dot->operand] = windower->copies[window.collective->operands.at[dot->part]];
   windower->spmd.instr = window.instr;
+  uint32_t after = windower->ended != NO_ID ? windower->ended : windower->buffers;
   for (uint32_t i = 0; i < 2; i++)
-    if (i != dot->operand) sides[i] = enter_loop(&window, sides[i]);
+    if (i != dot->operand) sides[i] = enter_loop(&window, sides[i], after);
   window.lhs = sides[0];
   window.rhs = sides[1];
   const Shape *cut = dot->operand == NO_ID ? window.instr->shape
@@ -459,6 +467,22 @@ static void mark_dot(Windower *windower, const WindowedDot *dot) {
   if (!scatters) windower->gone[user->operands.at[dot->operand]] = true;
 }
 
+/* A loop that sums up works on a buffer that is there from the start: XLA allocates all of them before the
+ * first loop. */
+static void add_buffer(Windower *windower, const WindowedDot *dot) {
+  Spmd *spmd = &windower->spmd;
+  const Comp *body = module_comp(windower->from->module, dot->comp);
+  const Instr *product = spmd->instr = &body->instrs.at[dot->dot];
+  int64_t batch;
+  if (dot->operand == NO_ID || !is_loop(dot->groups.start[1]) ||
+      result_dim(product, body, dot->operand, dot->dim, &batch) >= 0)
+    return;
+  uint32_t buffer = spmd_add(spmd, OP_CUSTOM_CALL, product->shape, NULL, 0);
+  instr_set_word(spmd->module, spmd_instr(spmd, buffer), ATTR_custom_call_target, STR("AllocateBuffer"));
+  if (windower->buffers != NO_ID) buffer = add_barrier(spmd, buffer, windower->buffers);
+  windower->sums[dot->dot] = windower->buffers = buffer;
+}
+
 static void copy_reasons(Windower *windower, uint32_t comp) {
   for (uint32_t r = 0; r < windower->from->reasons.n; r++) {
     CollectiveReason reason = windower->from->reasons.at[r];
@@ -476,9 +500,14 @@ static void copy_comp(Windower *windower, uint32_t at, const WindowedDots *dots)
   windower->gone = ARENA_ARRAY(spmd->scratch, bool, n);
   windower->copies = ARENA_ARRAY(spmd->scratch, uint32_t, n);
   spmd->frame->comp = comp;
-  windower->ended = NO_ID;
-  for (uint32_t i = 0; i < dots->n; i++)
-    if (dots->at[i].comp == at) mark_dot(windower, &dots->at[i]);
+  windower->ended = windower->buffers = NO_ID;
+  windower->sums = ARENA_ARRAY(spmd->scratch, uint32_t, n);
+  for (uint32_t i = 0; i < n; i++) windower->sums[i] = NO_ID;
+  for (uint32_t i = 0; i < dots->n; i++) {
+    if (dots->at[i].comp != at) continue;
+    mark_dot(windower, &dots->at[i]);
+    add_buffer(windower, &dots->at[i]);
+  }
   for (uint32_t i = 0; i < n; i++) windower->copies[i] = copy_instr(windower, at, i);
   module_comp(spmd->module, comp)->root = windower->copies[from->root];
   copy_reasons(windower, at);

@@ -541,6 +541,10 @@ bool is_name(const Module *module, uint32_t comp, const Instr *instr) {
   return is_alias(module, comp, instr) || (barrier && shape_is_array(instr->shape));
 }
 
+bool is_empty_buffer(const Instr *instr) {
+  return instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "AllocateBuffer");
+}
+
 Ids values_needed(const Instr *instr) {
   return instr->op == OP_ADD_DEPENDENCY ? (Ids){instr->operands.at, 1} : instr->operands;
 }

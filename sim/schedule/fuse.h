@@ -43,8 +43,11 @@ Ids group_members(const Groups *groups, uint32_t last);
 bool is_there_from_start(const Comp *body, uint32_t at);
 /* Only a name for the same bytes, whatever stands around it: a bitcast or a free reshape. */
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr);
-/* The same, and what no kernel reaches over: a barrier around an array. Its first operand is what it names. */
+/* The same, and what no kernel reaches over: a barrier around an array. Its first operand is what it names.
+ */
 bool is_name(const Module *module, uint32_t comp, const Instr *instr);
+/* Memory that nothing is written to yet. */
+bool is_empty_buffer(const Instr *instr);
 /* The operands whose values an instruction needs; of an add-dependency the second is only waited for. */
 Ids values_needed(const Instr *instr);
 /* The operand that a fusion's computation hands on, as it is, as its result or part `part` of it; NO_ID: it

@@ -125,9 +125,9 @@ static uint32_t *add_buffers(Frame *frame, const Shape *shape, Buffer like, uint
   return into;
 }
 
-/* Nothing yet: what is written to it later counts there. */
-static bool is_empty(const Instr *instr) {
-  return instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "AllocateBuffer");
+/* What is written to an empty buffer of a program that came scheduled counts there. */
+static bool counts_later(const Frame *frame, const Instr *instr) {
+  return is_empty_buffer(instr) && frame->made->in_vmem == NULL;
 }
 
 static Ids new_parts(Frame *frame, uint32_t at) {
@@ -140,7 +140,7 @@ static Ids new_parts(Frame *frame, uint32_t at) {
                  .given = instr->op == OP_PARAMETER};
   add_buffers(frame, instr->shape, like, parts.at);
   bool in_vmem = frame->made->in_vmem != NULL && frame->made->in_vmem[at];
-  if (parts.n == 1 && (in_vmem || instr->on_host || is_empty(instr)))
+  if (parts.n == 1 && (in_vmem || instr->on_host || counts_later(frame, instr)))
     frame->buffers.at[parts.at[0]].bytes = 0;
   return parts;
 }

@@ -14,6 +14,8 @@
 #include "sim/schedule/collective_time.h"
 #include "sim/schedule/liveness.h"
 
+#include <math.h>
+
 /* The kinds, and how many may be in flight on one axis; the last two are moves to the host and from it. */
 static const struct {
   Opcode op;
@@ -44,6 +46,7 @@ typedef struct {
   uint32_t ways;        /* of a collective: as CollectiveTime */
   bool wall;            /* runs with nothing in flight */
   bool names;           /* takes no time */
+  bool goes_ahead;      /* a permute that brings a loop its first block: it starts as soon as it can */
   uint32_t depth;       /* collectives one after another on the longest way to it */
   double ps;            /* how long it keeps the core, or a collective the links */
   uint32_t work_before; /* of a collective: steps that take time, placed from the end, when its DONE was */
@@ -250,6 +253,8 @@ static void find_needs(List *list) {
       const Instr *instr = &body->instrs.at[step.instrs.at[k]];
       keeps = keeps || keeps_order(&step, instr);
       for (uint32_t o = 0; o < instr->operands.n; o++) add_need(list, i, node_of[instr->operands.at[o]]);
+      if (instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY)
+        list->nodes.at[node_of[instr->operands.at[0]]].goes_ahead = true;
     }
     if (keeps && ordered != NO_ID) add_need(list, i, ordered);
     if (keeps) ordered = i;
@@ -310,7 +315,8 @@ static void place_done(List *list, uint32_t lane) {
   Node *own = &list->nodes.at[node];
   for (uint32_t i = 0; i < list->in_flight; i++)
     own->hides = list->nodes.at[list->flights[i].node].hides = true;
-  list->flights[list->in_flight++] = (Flight){node, take_links(list, own)};
+  double due_ps = take_links(list, own);
+  list->flights[list->in_flight++] = (Flight){node, own->goes_ahead ? INFINITY : due_ps};
   own->work_before = list->work;
   place(list, node, PLACED_DONE);
 }

@@ -14,6 +14,7 @@ typedef struct {
   uint32_t value, born, dies; /* places of groups in their order */
   uint32_t uses;
   int64_t bytes;
+  bool passes_block;
 } Life;
 
 typedef Vec(Life) Lives;
@@ -27,12 +28,23 @@ typedef struct {
   bool *stays; /* by instruction: in HBM */
 } Placer;
 
-/* Gathers, and the permutes of a windowed product, start long before their results are used. */
+/* A block that a ring passes on is used where it comes, and goes; so is one that goes into the first ring. */
+static bool passes_block(const Placer *placer, uint32_t at) {
+  const Instr *instr = &placer->body->instrs.at[at];
+  if (instr->op != OP_COLLECTIVE_PERMUTE) return false;
+  Opcode sent = placer->body->instrs.at[instr->operands.at[0]].op;
+  return sent == OP_COLLECTIVE_PERMUTE || sent == OP_OPT_BARRIER || sent == OP_ADD_DEPENDENCY ||
+         placer->lives[at].passes_block;
+}
+
+/* Gathers, and what starts a ring, start long before their results are used. */
 static bool gathers(Opcode op) {
   return op == OP_ALL_GATHER || op == OP_ALL_GATHER_START || op == OP_COLLECTIVE_PERMUTE;
 }
 
-static bool carries(Opcode op) {
+static bool carries(const Placer *placer, uint32_t at) {
+  Opcode op = placer->body->instrs.at[at].op;
+  if (passes_block(placer, at) || is_empty_buffer(&placer->body->instrs.at[at])) return false;
   return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || op == OP_WHILE || op == OP_CONDITIONAL ||
          op == OP_CALL || op == OP_PARAMETER || op == OP_CONSTANT || op == OP_OPT_BARRIER ||
          op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER || gathers(op);
@@ -50,7 +62,8 @@ static void note_use(Placer *placer, uint32_t value, uint32_t user) {
   uint32_t dies = passes ? next->dies : next->born;
   if (dies > life->dies) life->dies = dies;
   if (outside) life->uses += passes ? next->uses : 1;
-  if (passes ? placer->stays[user] : carries(placer->body->instrs.at[user].op)) placer->stays[value] = true;
+  if (placer->body->instrs.at[user].op == OP_OPT_BARRIER) life->passes_block = true;
+  if (passes ? placer->stays[user] : carries(placer, user)) placer->stays[value] = true;
 }
 
 /* Where each group stands in the order, as the birth of all its members. */
@@ -67,7 +80,7 @@ static void find_births(Placer *placer) {
 static void find_lives(Placer *placer) {
   for (uint32_t i = placer->body->instrs.n; i-- > 0;) {
     const Instr *instr = &placer->body->instrs.at[i];
-    if (i == placer->body->root || (carries(instr->op) && !passes_on(placer, i))) placer->stays[i] = true;
+    if (i == placer->body->root || (carries(placer, i) && !passes_on(placer, i))) placer->stays[i] = true;
     Ids operands = values_needed(instr);
     for (uint32_t k = 0; k < operands.n; k++) note_use(placer, operands.at[k], i);
   }
@@ -80,14 +93,16 @@ static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
     Life *life = &placer->lives[i];
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
     life->bytes = made ? tiled_bytes(instr->shape) : 0;
+    life->passes_block = passes_block(placer, i);
     if (made && !placer->stays[i] && life->uses > 0 && life->bytes <= room) VEC_PUSH(arena, &lives, *life);
   }
   return lives;
 }
 
-/* What saves more for each step that it stays comes first. */
+/* What saves more for each step that it stays comes first; the blocks of rings come after all else. */
 static int by_gain(const void *left, const void *right) {
   const Life *a = left, *b = right;
+  if (a->passes_block != b->passes_block) return a->passes_block ? 1 : -1;
   double gain_a = (1.0 + a->uses) / (1.0 + a->dies - a->born);
   double gain_b = (1.0 + b->uses) / (1.0 + b->dies - b->born);
   if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;

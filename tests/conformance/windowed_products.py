@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Collective matmuls give the numbers of the collective and the product: windowed_products.py PODSIM. Each operand of an integer product is
 gathered along each kind of dimension, each dimension of the result scattered, over rings of several shapes; with
-run.collective_matmul on the outputs and the bytes on the wire must be those with it off. The last line is `N passed, N failed`."""
+run.collective_matmul on the outputs and the bytes on the wire must be those with it off. Two rings of eight run as loops: each copies
+the parameter that it passes on, and the second passes on nothing before the first has ended. The last line is `N passed, N failed`."""
+import csv
 import json
 import pathlib
 import subprocess
@@ -56,6 +58,21 @@ def products(groups, n):
         yield f"result scattered along {dim}", scattered(dim, groups, n)
 
 
+# Two products, each with a ring of its own.
+LOOPS = """HloModule m, num_partitions=8
+
+ENTRY e {
+  l = s32[3,16] parameter(0)
+  r = s32[2,5] parameter(1)
+  q = s32[2,5] parameter(2)
+  one = s32[16,5] all-gather(r), channel_id=1, replica_groups={{0,1,2,3,4,5,6,7}}, use_global_device_ids=true, dimensions={0}
+  two = s32[16,5] all-gather(q), channel_id=2, replica_groups={{0,1,2,3,4,5,6,7}}, use_global_device_ids=true, dimensions={0}
+  d = s32[3,5] dot(l, one), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  f = s32[3,5] dot(l, two), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  ROOT sum = s32[3,5] add(d, f)
+}
+"""
+
 # Without a channel the groups are of replicas: each device is alone.
 ALONE = """HloModule m, num_partitions=8
 
@@ -90,6 +107,20 @@ def fault(podsim, config, folder):
     return f"{bytes_on} bytes on the wire, {bytes_off} without" if bytes_on > bytes_off else ""
 
 
+def fault_of_loops(podsim, config, folder):
+    what = fault(podsim, config, folder)
+    if what:
+        return what
+    rows = [r for r in csv.DictReader((folder / "on" / "timeline.csv").open()) if r["chip"] == "0"]
+    if sum(r["kind"] == "compute" and r["name"].startswith("copy") for r in rows) != 2:
+        return "not each ring copies its parameter"
+    permutes = [r for r in rows if r["kind"] == "collective"]
+    start, stop = (lambda r: float(r["start_us"])), (lambda r: float(r["start_us"]) + float(r["duration_us"]))
+    ends = [stop(r) for r in permutes if r["name"].startswith("one.")]
+    starts = [start(r) for r in permutes if r["name"].startswith("two.") and r["name"] != "two.up.1"]
+    return "" if len(ends) == 7 and len(starts) == 6 and min(starts) >= max(ends) else "rings run at once"
+
+
 def main():
     podsim, passed, failed = sys.argv[1], 0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -105,8 +136,13 @@ def main():
                 passed, failed = passed + (not what), failed + bool(what)
                 if what:
                     print(f"FAIL {ring}, {name}: {what}")
-        (folder / "program.hlo").write_text(ALONE)
         config.write_text("[pod]\ngeneration = v5e\nshape = 4x2\n")
+        (folder / "program.hlo").write_text(LOOPS)
+        what = fault_of_loops(podsim, config, folder)
+        passed, failed = passed + (not what), failed + bool(what)
+        if what:
+            print(f"FAIL two rings: {what}")
+        (folder / "program.hlo").write_text(ALONE)
         off, on = run(podsim, config, folder, "off"), run(podsim, config, folder, "on")
         passed, failed = passed + (off == on and off[0] is not None), failed + (off != on or off[0] is None)
         if off != on or off[0] is None:
