@@ -80,6 +80,7 @@ Status pipeline_order(Pipeline *pipeline, Diag *diag) {
   const Pod *pod = &pipeline->config->pod;
   TRY(collective_matmuls(pipeline->partitioned, pod, pipeline->layout.chip_of, &pipeline->windowed, diag));
   pipeline->pipelined = loop_prefetch(pipeline->windowed, pod);
+  if (pipeline->pipelined != pipeline->windowed) module_find_host_values(pipeline->pipelined->module);
   TRY(lay_out_and_schedule(pipeline, diag));
   bool fits = pipeline->schedule->hbm_peak_bytes <= pod->hbm_usable_bytes;
   if (fits || pipeline->pipelined == pipeline->windowed) return STATUS_OK;

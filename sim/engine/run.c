@@ -125,9 +125,10 @@ static void fill_result(const Execution *execution, Chip *const *chips, bool end
   }
 }
 
-/* A thread has a chip's op at a time, so more threads than chips would idle. */
+/* A thread has a chip's op at a time, so more threads than chips would idle. Where only loop counters are
+ * computed, threads would wait for each other most of the time. */
 static uint32_t workers_of(const Execution *execution) {
-  uint32_t wanted = execution->options->workers;
+  uint32_t wanted = execution->options->settle_loops ? 1 : execution->options->workers;
   return wanted < execution->devices ? wanted : execution->devices;
 }
 
