@@ -110,7 +110,7 @@ static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp
                   .flops = whole(2 * multiplications)};
 }
 
-/* An opaque kernel's FLOPs run at the peak of the unit that it uses. */
+/* A Pallas kernel's FLOPs run at the peak of the unit that it uses. */
 static Demand kernel_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   KernelCost cost = kernel_cost(module, comp, instr);
   double vpu_ops =
@@ -133,7 +133,7 @@ Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, cons
   Demand demand = {.host_bytes = host_bytes(module, comp, instr)};
   if (asks_nothing(module, comp, instr) || demand.host_bytes > 0) return demand;
   if (op_cost(instr->op) == COST_MXU) return product_demand(pod, module, comp, instr);
-  if (is_opaque_kernel(instr)) return kernel_demand(pod, module, comp, instr);
+  if (holds_mosaic_kernel(instr)) return kernel_demand(pod, module, comp, instr);
   VectorWork work = vector_work(pod, module, comp, instr);
   demand.vpu_ps = whole(work.operations / vpu_operations_per_second(pod) * 1e12);
   demand.flops = whole(work.flops);

@@ -1,6 +1,6 @@
-/* Opaque kernels. In: a custom call with the configuration that JAX's Mosaic lowering writes, JSON in text or
- * in a quoted string: `body` is the kernel as MLIR bytecode in base64, `cost_estimate` (where the author gave
- * one) flops, transcendentals and bytes_accessed. Out: what the kernel demands.
+/* The work of Pallas kernels. In: a custom call with the configuration that JAX's Mosaic lowering writes,
+ * JSON in text or in a quoted string: `body` is the kernel as MLIR bytecode in base64, `cost_estimate` (where
+ * the author gave one) flops, transcendentals and bytes_accessed. Out: what the kernel demands.
  *
  * The guess, where there is no estimate, is by shapes alone. Three operands that lie as queries [.., q, d],
  * keys
@@ -14,10 +14,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-bool is_opaque_kernel(const Instr *instr) {
-  return instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "tpu_custom_call");
-}
 
 static bool find_text(Str text, const char *word, size_t *after) {
   const char *found = text.n == 0 ? NULL : memmem(text.at, text.n, word, strlen(word));

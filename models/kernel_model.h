@@ -1,8 +1,8 @@
-/* Kernels that the compiler does not see into: Pallas' `tpu_custom_call`. What one demands is what its author
+/* The work of Pallas kernels, `tpu_custom_call`. What one demands is what its author
  * says (the cost estimate that JAX attaches to it), else a guess from its operands. */
 #pragma once
 
-#include "sim/ir/module.h"
+#include "sim/mosaic/mosaic.h"
 
 typedef enum {
   KERNEL_ESTIMATED, /* its author's estimate */
@@ -17,8 +17,7 @@ typedef struct {
   double flops, transcendentals, hbm_bytes; /* hbm_bytes 0: its operands and results, once each */
 } KernelCost;
 
-bool is_opaque_kernel(const Instr *instr);
-/* Of an opaque kernel. */
+/* Of a call that holds a kernel. */
 KernelCost kernel_cost(const Module *module, uint32_t comp, const Instr *instr);
 /* "its author's estimate", "guessed as attention: …". */
 const char *kernel_basis_text(KernelBasis basis);

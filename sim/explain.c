@@ -98,7 +98,7 @@ static void add_matmul(Explanation *explanation, const Instr *instr) {
 
 /* What is known of a kernel that podsim does not see into. */
 static void add_kernel(Explanation *explanation, const Instr *instr) {
-  if (!is_opaque_kernel(instr)) return;
+  if (!holds_mosaic_kernel(instr)) return;
   KernelCost cost = kernel_cost(explanation->pipeline->laid->module, explanation->comp, instr);
   buf_printf(explanation->buf, "  %.*s is a Pallas kernel: %s\n", STR_ARG(instr->name),
              kernel_basis_text(cost.basis));

@@ -113,7 +113,7 @@ static const Instr *first_without_numbers(const Module *module) {
 static Str what_is_missing(Arena *arena, const Instr *instr) {
   if (is_elided(instr)) return STR("the text leaves them out, {...}");
   if (instr->op != OP_CUSTOM_CALL) return str_of(op_text(instr->op));
-  if (is_opaque_kernel(instr)) return pallas_kernel_fault(arena, instr);
+  if (holds_mosaic_kernel(instr)) return pallas_kernel_fault(arena, instr);
   Str target = instr_custom_call_target(instr);
   if (memmem(target.at, target.n, "python", 6) != NULL)
     return STR("a callback into Python on the host, which it does not call");

@@ -3,6 +3,7 @@
 #include "sim/values.h"
 
 #include "sim/eval/evaluate.h"
+#include "sim/eval/pallas_kernel.h"
 #include "sim/region_boxes.h"
 
 #include <pthread.h>
@@ -10,6 +11,9 @@
 
 /* Without numbers: results of up to so many elements are computed where they follow from constants. */
 enum { KNOWN_ELEMENTS = 256 };
+
+/* Without numbers: kernels of up to so many bytes are run for what their devices say to each other. */
+static const double JOINT_BYTES = 0x1p28;
 
 struct Values {
   const Partitioned *partitioned;
@@ -75,6 +79,78 @@ static Status evaluate(void *self, uint32_t device, uint32_t comp, const Instr *
   return finish(values, own, status);
 }
 
+/* The operands in the types that the program says. */
+static Tensor **settled_operands(const Values *values, Arena *arena, uint32_t comp, const Instr *instr,
+                                 Value *const *operands) {
+  Tensor **settled = ARENA_ARRAY(arena, Tensor *, instr->operands.n + 1);
+  for (uint32_t k = 0; k < instr->operands.n; k++)
+    settled[k] = tensor_settled(tensor_retain(operands[k]),
+                                comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape);
+  return settled;
+}
+
+/* Zeros, to run a kernel on without numbers. */
+static Tensor **zero_operands(const Values *values, Arena *arena, uint32_t comp, const Instr *instr) {
+  Tensor **zeros = ARENA_ARRAY(arena, Tensor *, instr->operands.n + 1);
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    zeros[k] = tensor_new(comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape, true);
+    if (zeros[k]->bytes != 0) memset(zeros[k]->data, 0, zeros[k]->bytes);
+  }
+  return zeros;
+}
+
+/* Bytes that the operands and results of a call take on all devices. */
+static double joint_bytes(const Values *values, uint32_t comp, const Instr *instr, uint32_t devices) {
+  double bytes = (double)shape_bytes(instr->shape);
+  for (uint32_t k = 0; k < instr->operands.n; k++)
+    bytes += (double)shape_bytes(comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape);
+  return bytes * devices;
+}
+
+/* On zeros a kernel may fail that does not on its operands; what it says to others is then not known. */
+static Status run_together(Values *values, PallasMeeting *meeting, Arena *arena, Tensor **results) {
+  Diag *own = diag_new();
+  EvalContext context = context_of(values, 0, 0, own);
+  meeting->context = &context;
+  meeting->arena = arena;
+  Status status = pallas_kernel_values(meeting, results);
+  if (values->numbers) return finish(values, own, status);
+  diag_free(own);
+  return STATUS_OK;
+}
+
+static void note_silence(Values *values, const Instr *instr) {
+  diag_note(values->diag, instr->place,
+            "%.*s: the time of its DMAs between chips is not known without its numbers, and left out",
+            STR_ARG(instr->name));
+}
+
+/* Without numbers a small kernel runs on zeros, once, for what its devices say to each other. */
+static Status together(void *self, Arena *arena, uint32_t comp, const Instr *instr, uint32_t devices,
+                       Value *const *const *operands, Value **results, KernelTalk *talk) {
+  Values *values = self;
+  Arena *own = arena_new();
+  Tensor ***tensors = ARENA_ARRAY(own, Tensor **, devices), **made = ARENA_ARRAY(own, Tensor *, devices);
+  bool runs = values->numbers || (talk != NULL && joint_bytes(values, comp, instr, devices) <= JOINT_BYTES &&
+                                  can_evaluate(instr));
+  Status status = STATUS_OK;
+  for (uint32_t d = 0; d < devices && runs; d++)
+    tensors[d] = values->numbers ? settled_operands(values, own, comp, instr, operands[d])
+                                 : zero_operands(values, own, comp, instr);
+  PallasMeeting meeting = {
+      .instr = instr, .devices = devices, .operands = (Tensor *const *const *)tensors, .talk = talk};
+  if (runs) status = run_together(values, &meeting, arena, made);
+  if (talk != NULL) talk->same_each_time = !values->numbers && talk->of != NULL;
+  if (talk != NULL && talk->of == NULL && status == STATUS_OK) note_silence(values, instr);
+  for (uint32_t d = 0; d < devices; d++) {
+    for (uint32_t k = 0; k < instr->operands.n && runs; k++) tensor_release(tensors[d][k]);
+    if (!values->numbers) tensor_release(made[d]);
+    results[d] = values->numbers ? made[d] : status == STATUS_OK ? tensor_new(instr->shape, false) : NULL;
+  }
+  arena_free(own);
+  return status;
+}
+
 static Status combine(void *self, uint32_t comp, DType dtype, void *into, const void *from, int64_t n) {
   Values *values = self;
   Diag *own = diag_new();
@@ -129,6 +205,7 @@ static const ValueOps table = {.retain = retain,
                                .release = release,
                                .parameter = parameter,
                                .evaluate = evaluate,
+                               .together = together,
                                .settled = settled,
                                .carried = carried,
                                .array = array,

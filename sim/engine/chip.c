@@ -7,6 +7,7 @@
 #include "sim/engine/collective_op.h"
 #include "sim/engine/control_flow.h"
 #include "sim/engine/hbm_share.h"
+#include "sim/engine/joint_kernel.h"
 
 Chip *chip_new(Execution *execution, uint32_t number) {
   Chip *chip = ARENA_NEW(execution->arena, Chip);
@@ -39,6 +40,7 @@ static void pass_time(Frame *frame, const Step *step) {
 
 /* Also a fusion whose time stands in the step: it is evaluated whole. */
 static Status run_compute(Frame *frame, const Step *step) {
+  if (is_joint_kernel(frame, step)) return run_joint_kernel(frame, step);
   frame_compute(frame, step);
   pass_time(frame, step);
   return STATUS_OK;

@@ -5,6 +5,7 @@
 #include "sim/engine/pool.h"
 
 typedef struct CollectiveOp CollectiveOp;
+typedef struct JointKernel JointKernel;
 typedef struct LoopWatch LoopWatch;
 typedef struct Visit Visit;
 
@@ -12,6 +13,7 @@ typedef struct Visit Visit;
 typedef struct {
   uint32_t op;              /* of the ledger, NO_OP until it first runs */
   CollectiveOp *collective; /* NULL until it first runs */
+  JointKernel *joint;       /* NULL until it first runs */
   const bool *given_up;     /* operands that die with it in its step */
 } InstrInfo;
 
@@ -31,6 +33,7 @@ typedef struct {
   Vec(const Instr *) op_instrs;  /* by op of the ledger, from the first of this run */
   uint32_t first_op;
   Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
+  JointKernel *joint_kernels;
   Visit *visits;          /* of collectives by chips, ended or not */
   bool *ended;            /* by chip */
   Status status;          /* the first failure: all chips stop where they are */

@@ -5,6 +5,7 @@
 #include "sim/engine/chip.h"
 #include "sim/engine/collective_op.h"
 #include "sim/engine/deadlock.h"
+#include "sim/engine/joint_kernel.h"
 #include "sim/engine/settle.h"
 
 uint32_t execution_op(Execution *execution, uint32_t comp, uint32_t instr, const LedgerOp *like) {
@@ -13,7 +14,7 @@ uint32_t execution_op(Execution *execution, uint32_t comp, uint32_t instr, const
   const Instr *own = comp_instr(execution->module, comp, instr);
   LedgerOp op = *like;
   op.name = own->name;
-  op.category = is_opaque_kernel(own) ? STR("Pallas kernel") : str_of(op_text(own->op));
+  op.category = holds_mosaic_kernel(own) ? STR("Pallas kernel") : str_of(op_text(own->op));
   op.shape = shape_text(execution->arena, own->shape);
   op.op_name = own->origin.op_name;
   if (own->origin.file.n > 0)
@@ -145,6 +146,7 @@ static Status run_in(Execution *execution, RunResult *result) {
   pool_free(execution->pool);
   for (uint32_t i = 0; i < execution->devices; i++) chip_clear(chips[i]);
   collectives_clear(execution);
+  joint_kernels_clear(execution);
   machine_free(execution->machine);
   int64_t left_out_ps = loops_fill_in(execution);
   for (uint32_t i = 0; i < execution->devices; i++) chips[i]->end_ps += left_out_ps;

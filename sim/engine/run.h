@@ -6,6 +6,7 @@
 
 #include "sim/config/pod.h"
 #include "sim/ledger/ledger.h"
+#include "sim/mosaic/kernel_talk.h"
 #include "sim/schedule/schedule.h"
 
 /* A value of the program on one chip. Opaque to the engine, counted by the table below. */
@@ -25,6 +26,11 @@ typedef struct {
    * that nobody else holds. */
   Status (*evaluate)(void *self, uint32_t device, uint32_t comp, const Instr *instr, Value *const *operands,
                      const bool *given_up, Value **result);
+  /* A kernel whose devices talk to each other, on all of them: operand k of device d is operands[d][k], and
+   * results[d] is given. Where `talk` is not NULL it is told, in `arena`, what they say to each other; it stays empty
+   * where that is not known. Called from the engine's own thread. */
+  Status (*together)(void *self, Arena *arena, uint32_t comp, const Instr *instr, uint32_t devices,
+                     Value *const *const *operands, Value **results, KernelTalk *talk);
   /* The value (given) with the very element types of the shape; one that has them may be the same. */
   Value *(*settled)(void *self, Value *value, const Shape *shape);
   /* The type that floats of a type have in memory while a collective of plain sums or none carries them, a

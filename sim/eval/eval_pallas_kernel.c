@@ -4,7 +4,7 @@
 #include "sim/eval/mosaic_run.h"
 #include "sim/eval/pallas_kernel.h"
 
-#include <pthread.h>
+#include <string.h>
 
 /* --- what is supported --- */
 
@@ -54,101 +54,6 @@ bool pallas_kernel_exists(const Instr *instr) {
   return exists;
 }
 
-/* --- a team of devices --- */
-
-struct MosaicTeam {
-  MosaicRun *runs;
-  uint32_t n;
-  const Instr *instr;
-  Tensor *const *const *operands;
-  Tensor ***outputs;
-  pthread_mutex_t lock;
-  pthread_cond_t *turns; /* one a device */
-  uint32_t turn;         /* the device that runs; n: none */
-  bool *done;
-  bool failed;
-};
-
-static bool can_go_on(const MosaicTeam *team, uint32_t i) {
-  const MosaicRun *run = &team->runs[i];
-  return !team->done[i] && (run->ready == NULL || run->ready(run->ready_self));
-}
-
-/* Gives the turn to the next device that can go on; false where none can. */
-static bool pass_turn(MosaicTeam *team, uint32_t from) {
-  for (uint32_t k = 1; k <= team->n; k++) {
-    uint32_t next = (from + k) % team->n;
-    if (!can_go_on(team, next)) continue;
-    team->turn = next;
-    pthread_cond_signal(&team->turns[next]);
-    return true;
-  }
-  return false;
-}
-
-/* After an error all that still run are woken one by one, and give up. */
-static void fail_team(MosaicTeam *team) {
-  team->failed = true;
-  for (uint32_t i = 0; i < team->n; i++) pthread_cond_signal(&team->turns[i]);
-}
-
-static void await_turn(MosaicTeam *team, uint32_t device) {
-  while (team->turn != device && !team->failed) pthread_cond_wait(&team->turns[device], &team->lock);
-}
-
-/* Who waits for what, of the first devices. */
-static Status fail_deadlock(const MosaicRun *run, const MosaicRun *runs, uint32_t n) {
-  StrBuf buf = {.arena = run->arena};
-  uint32_t told = 0;
-  for (uint32_t i = 0; i < n; i++) {
-    const MosaicOp *op = runs[i].waits_at;
-    if (op == NULL) continue;
-    if (told == 4) buf_add(&buf, STR(", …"));
-    if (told++ >= 4) continue;
-    buf_printf(&buf, "%sdevice %u at %.*s (%.*s)", told > 1 ? ", " : "", runs[i].device,
-               STR_ARG(mosaic_place(run->arena, op)), STR_ARG(op->name));
-  }
-  return diag_fail(run->context->diag, STATUS_DEADLOCK, run->kernel->place,
-                   "each wait needs a signal or a DMA of as much",
-                   "%.*s: a deadlock: the kernel waits for what nobody gives: %.*s",
-                   STR_ARG(run->kernel->call), STR_ARG(buf_str(&buf)));
-}
-
-static void wait_begin(MosaicRun *run, const MosaicOp *op, bool (*ready)(const void *self),
-                       const void *self) {
-  run->waits_at = op;
-  run->ready = ready;
-  run->ready_self = self;
-}
-
-Status mosaic_pause(MosaicFrame *frame, const MosaicOp *op, bool (*ready)(const void *self),
-                    const void *self) {
-  MosaicRun *run = frame->run;
-  MosaicTeam *team = run->team;
-  wait_begin(run, op, ready, self);
-  if (team == NULL) return fail_deadlock(run, run, 1);
-  uint32_t number = (uint32_t)(run - team->runs);
-  if (!pass_turn(team, number)) {
-    Status status = fail_deadlock(run, team->runs, team->n);
-    fail_team(team);
-    return status;
-  }
-  await_turn(team, number);
-  if (team->failed) return STATUS_DEADLOCK;
-  wait_begin(run, NULL, NULL, NULL);
-  return STATUS_OK;
-}
-
-Status mosaic_peer(const MosaicFrame *frame, const MosaicOp *op, int64_t device, MosaicRun **peer) {
-  MosaicRun *run = frame->run;
-  uint32_t n = run->team == NULL ? 1 : run->team->n;
-  for (uint32_t i = 0; i < n; i++) {
-    *peer = run->team == NULL ? run : &run->team->runs[i];
-    if ((*peer)->device == device) return STATUS_OK;
-  }
-  return mosaic_fail(frame, op, "no device %lld runs the kernel", (long long)device);
-}
-
 /* --- runs --- */
 
 static const MosaicRow **rows_of(Arena *arena, const MosaicKernel *kernel) {
@@ -162,7 +67,7 @@ static MosaicRun run_new(const EvalContext *context, const MosaicKernel *kernel,
   MosaicRun run = {
       .context = context, .kernel = kernel, .rows = rows_of(arena, kernel), .arena = arena, .device = device};
   Tensor *barrier = tensor_new_array(DTYPE_S64, NULL, 0, true);
-  *(int64_t *)barrier->data = 0;
+  memset(barrier->data, 0, barrier->bytes);
   run.barrier = mosaic_buffer_new(&run, UINT64_MAX, barrier, true);
   return run;
 }
@@ -175,28 +80,70 @@ static uint32_t outputs_of(const Instr *instr) {
   return shape_is_tuple(instr->shape) ? instr->shape->rank : 1;
 }
 
-static Tensor *result_of(const Instr *instr, Tensor **outputs) {
-  return shape_is_tuple(instr->shape) ? tensor_tuple(outputs, outputs_of(instr)) : outputs[0];
+/* A device's outputs as the value of the call; after an error they are dropped. */
+static Tensor *result_of(const Instr *instr, Tensor **outputs, Status status) {
+  uint32_t n = outputs_of(instr);
+  if (status == STATUS_OK) return shape_is_tuple(instr->shape) ? tensor_tuple(outputs, n) : outputs[0];
+  for (uint32_t i = 0; i < n; i++) tensor_release(outputs[i]);
+  return NULL;
 }
 
-Status eval_pallas_kernel(const EvalContext *context, const Instr *instr, Tensor *const *operands,
-                          Tensor **result) {
+static Status run_all(Arena *arena, const PallasMeeting *meeting, MosaicRun *runs, Tensor ***outputs) {
+  uint32_t n = meeting->devices;
+  TRY(n == 1 ? mosaic_run_grid(&runs[0], meeting->instr, meeting->operands[0], outputs[0])
+             : mosaic_run_team(arena, runs, n, meeting->instr, meeting->operands, outputs));
+  for (uint32_t i = 0; i < n; i++) TRY(mosaic_check_end(&runs[i]));
+  return STATUS_OK;
+}
+
+static void give_talk(const PallasMeeting *meeting, const MosaicRun *runs,
+                      const MosaicSemaphores *semaphores) {
+  KernelTalk *talk = meeting->talk;
+  talk->devices = meeting->devices;
+  talk->n_semaphores = semaphores->known.n;
+  talk->of = arena_alloc_array(meeting->arena, meeting->devices, sizeof *talk->of);
+  for (uint32_t i = 0; i < meeting->devices; i++) {
+    talk->of[i].n = runs[i].talk.n;
+    talk->of[i].at = arena_copy(meeting->arena, runs[i].talk.at, runs[i].talk.n * sizeof *runs[i].talk.at);
+    for (uint32_t k = 0; k < runs[i].talk.n; k++) {
+      const Talk *own = &runs[i].talk.at[k];
+      if (own->kind == TALK_DMA && own->n > talk->most_bytes) talk->most_bytes = own->n;
+    }
+  }
+}
+
+Status pallas_kernel_values(const PallasMeeting *meeting, Tensor **results) {
   Arena *arena = arena_new();
   MosaicKernel kernel;
-  Tensor **outputs = ARENA_ARRAY(arena, Tensor *, outputs_of(instr) + 1);
-  Status status = mosaic_read(arena, instr, &kernel, context->diag);
+  MosaicSemaphores semaphores = {0};
+  uint32_t n = meeting->devices;
+  Status status = mosaic_read(arena, meeting->instr, &kernel, meeting->context->diag);
   if (status == STATUS_OK) {
-    MosaicRun run = run_new(context, &kernel, arena, context->replica * 0 + context->partition);
-    status = mosaic_run_grid(&run, instr, operands, outputs);
-    Status end = status == STATUS_OK ? mosaic_check_end(&run) : STATUS_OK;
-    if (status == STATUS_OK) *result = result_of(instr, outputs);
-    if (end != STATUS_OK) {
-      tensor_release(*result);
-      *result = NULL;
-      status = end;
+    MosaicRun *runs = ARENA_ARRAY(arena, MosaicRun, n);
+    Tensor ***outputs = ARENA_ARRAY(arena, Tensor **, n);
+    for (uint32_t i = 0; i < n; i++) {
+      runs[i] = run_new(meeting->context, &kernel, arena, meeting->first_device + i);
+      runs[i].talk_semaphores = meeting->talk == NULL ? NULL : &semaphores;
+      outputs[i] = ARENA_ARRAY(arena, Tensor *, outputs_of(meeting->instr));
     }
-    run_free(&run);
+    status = run_all(arena, meeting, runs, outputs);
+    if (status == STATUS_OK && meeting->talk != NULL) give_talk(meeting, runs, &semaphores);
+    for (uint32_t i = 0; i < n; i++) {
+      results[i] = result_of(meeting->instr, outputs[i], status);
+      run_free(&runs[i]);
+    }
   }
   arena_free(arena);
   return status;
+}
+
+/* On one device by itself. */
+Status eval_pallas_kernel(const EvalContext *context, const Instr *instr, Tensor *const *operands,
+                          Tensor **result) {
+  PallasMeeting meeting = {.instr = instr,
+                           .devices = 1,
+                           .first_device = context->partition,
+                           .operands = &operands,
+                           .context = context};
+  return pallas_kernel_values(&meeting, result);
 }

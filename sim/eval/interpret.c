@@ -6,6 +6,8 @@
 #include "sim/eval/interpret.h"
 
 #include "sim/eval/collective_values.h"
+#include "sim/eval/pallas_kernel.h"
+#include "sim/mosaic/mosaic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +81,9 @@ static void drop_operands(const Frame *frame, const Instr *instr) {
 
 /* --- ops of one device --- */
 
+/* A kernel may ask which device it is on. */
 static bool depends_on_device(const Instr *instr) {
-  return instr->op == OP_PARTITION_ID || instr->op == OP_REPLICA_ID;
+  return instr->op == OP_PARTITION_ID || instr->op == OP_REPLICA_ID || holds_mosaic_kernel(instr);
 }
 
 /* An earlier device with the very same operands, or `device` itself. */
@@ -149,6 +152,23 @@ static Status run_collective(Frame *frame, const Instr *instr, Tensor **results)
                                .context = &context,
                                .arena = frame->arena};
   return collective_values(&meeting, results);
+}
+
+/* A kernel whose devices talk to each other, on all of them. */
+static Status run_joint_kernel(Frame *frame, const Instr *instr, Tensor **results) {
+  uint32_t n = instr->operands.n, devices = frame->run->devices;
+  RETURN_IF(frame->set.n != devices, diag_fail(frame->run->diag, STATUS_DEADLOCK, instr->place, NULL,
+                                               "deadlock: %.*s waits for devices that %.*s sent another way",
+                                               STR_ARG(instr->name), STR_ARG(frame->parted->name)));
+  Tensor ***operands = ARENA_ARRAY(frame->arena, Tensor **, devices);
+  for (uint32_t d = 0; d < devices; d++) {
+    operands[d] = ARENA_ARRAY(frame->arena, Tensor *, n + 1);
+    for (uint32_t k = 0; k < n; k++) operands[d][k] = operand(frame, instr, k, d);
+  }
+  EvalContext context = context_of(frame, 0);
+  PallasMeeting meeting = {
+      .instr = instr, .devices = devices, .operands = (Tensor *const *const *)operands, .context = &context};
+  return pallas_kernel_values(&meeting, results);
 }
 
 /* --- computations --- */
@@ -582,6 +602,7 @@ static Status run_instr(Frame *frame, const Instr *instr, Tensor **results) {
   case OP_COLLECTIVE_PERMUTE_DONE: return run_done(frame, instr, results);
   case OP_CUSTOM_CALL:
     if (enters_region(instr) || leaves_region(instr)) return run_region_border(frame, instr, results);
+    if (mosaic_communicates(instr)) return run_joint_kernel(frame, instr, results);
     return run_op(frame, instr, results);
   default:
     return op_is_collective(instr->op) ? run_collective(frame, instr, results)

@@ -31,6 +31,33 @@ static Status data_operand(const MosaicFrame *frame, const MosaicOp *op, uint32_
   return STATUS_OK;
 }
 
+/* --- what other devices see --- */
+
+static uint32_t semaphore_number(const MosaicRun *run, const MosaicMemref *semaphore) {
+  MosaicSemaphores *all = run->talk_semaphores;
+  uint32_t i = 0;
+  while (i < all->known.n && (all->known.at[i].key != semaphore->buffer->key ||
+                              all->known.at[i].element != semaphore->view.offset))
+    i++;
+  if (i < all->known.n) return i;
+  VEC_GROW(run->arena, &all->known);
+  all->known.at[i].key = semaphore->buffer->key;
+  all->known.at[i].element = semaphore->view.offset;
+  return i;
+}
+
+/* `sent` NULL: there is none. */
+static void talk_add(MosaicRun *run, TalkKind kind, uint32_t device, const MosaicMemref *sent,
+                     const MosaicMemref *semaphore, int64_t n) {
+  if (run->talk_semaphores == NULL || n == 0) return;
+  VEC_PUSH(run->arena, &run->talk,
+           (Talk){.kind = kind,
+                  .device = device,
+                  .sent = sent == NULL ? UINT32_MAX : semaphore_number(run, sent),
+                  .semaphore = semaphore_number(run, semaphore),
+                  .n = n});
+}
+
 /* --- races --- */
 
 /* What a view selects, in the dimensions of its buffer: along each from `start` `extent` elements. False
@@ -128,8 +155,10 @@ static void transfer_end(MosaicTransfer *transfer, const MosaicMemref *memref, b
   transfer->ends[transfer->n_ends++].writes = writes;
 }
 
-/* What `bytes` taken from a semaphore let go, the oldest first. */
-static void transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, int64_t bytes) {
+/* What `bytes` taken from a semaphore let go, the oldest first; gives how many of them were between devices.
+ */
+static int64_t transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, int64_t bytes) {
+  int64_t remote = 0;
   for (MosaicTransfer **at = &run->transfers; *at != NULL && bytes > 0;) {
     MosaicTransfer *transfer = *at;
     if (transfer->semaphore != semaphore->buffer || transfer->element != semaphore->view.offset) {
@@ -139,11 +168,11 @@ static void transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, int6
     int64_t taken = bytes < transfer->bytes ? bytes : transfer->bytes;
     transfer->bytes -= taken;
     bytes -= taken;
-    if (transfer->bytes == 0)
-      *at = transfer->next;
-    else
-      at = &transfer->next;
+    if (transfer->bytes > 0) break;
+    remote += transfer->is_remote;
+    *at = transfer->next;
   }
+  return remote;
 }
 
 typedef struct {
@@ -223,10 +252,14 @@ Status mosaic_enqueue_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   int64_t bytes = bytes_of(&dma.source);
   MosaicTransfer *arrival = transfer_add(peer, run, op, &dma.target_semaphore, bytes);
   transfer_end(arrival, &dma.target, true);
-  if (dma.has_source_semaphore)
-    transfer_end(transfer_add(run, run, op, &dma.source_semaphore, bytes), &dma.source, false);
-  else
-    transfer_end(arrival, &dma.source, false);
+  MosaicTransfer *departure = arrival;
+  if (dma.has_source_semaphore) departure = transfer_add(run, run, op, &dma.source_semaphore, bytes);
+  transfer_end(departure, &dma.source, false);
+  arrival->is_remote = departure->is_remote = dma.has_device;
+  if (dma.has_device) {
+    const MosaicMemref *sent = dma.has_source_semaphore ? &dma.source_semaphore : NULL;
+    talk_add(run, TALK_DMA, peer->device, sent, &dma.target_semaphore, bytes);
+  }
   return STATUS_OK;
 }
 
@@ -257,7 +290,8 @@ Status mosaic_wait_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   TRY(semaphore_operand(frame, op, 0, &semaphore));
   TRY(data_operand(frame, op, 2, &target));
   TRY(take(frame, op, &semaphore, bytes_of(&target)));
-  transfers_retire(frame->run, &semaphore, bytes_of(&target));
+  int64_t remote = transfers_retire(frame->run, &semaphore, bytes_of(&target));
+  talk_add(frame->run, TALK_WAIT, frame->run->device, NULL, &semaphore, remote);
   return STATUS_OK;
 }
 
@@ -267,7 +301,9 @@ Status mosaic_wait_semaphore(MosaicFrame *frame, const MosaicOp *op, Opcode hlo)
   int64_t amount = 0;
   TRY(semaphore_operand(frame, op, 0, &semaphore));
   TRY(mosaic_integers(frame, op, 1, 1, &amount));
-  return take(frame, op, &semaphore, amount);
+  TRY(take(frame, op, &semaphore, amount));
+  talk_add(frame->run, TALK_WAIT, frame->run->device, NULL, &semaphore, amount);
+  return STATUS_OK;
 }
 
 /* Operands: the semaphore, how much, and perhaps the device that has it. */
@@ -277,17 +313,18 @@ Status mosaic_signal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   int64_t amount = 0, device = 0;
   uint32_t at = 0;
   bool elsewhere = false;
+  MosaicRun *peer = frame->run;
   TRY(semaphore_operand(frame, op, 0, &semaphore));
   TRY(mosaic_integers(frame, op, 1, 1, &amount));
   RETURN_IF(!one_segment(op, 2, &at, &elsewhere),
             mosaic_fail(frame, op, "its operands are not as many as it says"));
   if (elsewhere) {
-    MosaicRun *peer = NULL;
     TRY(mosaic_integers(frame, op, at, 1, &device));
     TRY(mosaic_peer(frame, op, device, &peer));
     TRY(on_peer(frame, op, peer, &semaphore, &semaphore));
   }
   *count_of(&semaphore) += amount;
+  talk_add(frame->run, TALK_SIGNAL, peer->device, NULL, &semaphore, amount);
   return STATUS_OK;
 }
 

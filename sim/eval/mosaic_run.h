@@ -7,6 +7,7 @@
 #pragma once
 
 #include "sim/eval/evaluators.h"
+#include "sim/mosaic/kernel_talk.h"
 #include "sim/mosaic/mosaic.h"
 
 /* Memory of a kernel: an operand, a result, a window, scratch, semaphores. */
@@ -36,6 +37,7 @@ struct MosaicTransfer {
   uint32_t device;    /* on which */
   const MosaicBuffer *semaphore;
   int64_t element, bytes; /* of the semaphore; that are still to be waited for */
+  bool is_remote;         /* between devices, or as if */
   uint32_t n_ends;
   struct {
     MosaicMemref memref;
@@ -44,6 +46,15 @@ struct MosaicTransfer {
 };
 
 typedef struct MosaicTeam MosaicTeam;
+
+/* The semaphores that devices signal each other by: elements of buffers, in the order in which they came up.
+ */
+typedef struct MosaicSemaphores {
+  Vec(struct {
+    uint64_t key;
+    int64_t element;
+  }) known;
+} MosaicSemaphores;
 
 /* A kernel at work on one device. */
 typedef struct {
@@ -57,6 +68,9 @@ typedef struct {
   Vec(MosaicBuffer *) buffers;
   MosaicBuffer *barrier;
   MosaicTransfer *transfers; /* in the order of their starts */
+  /* What it does to other devices, where that is asked for; semaphores as numbered in `talk_semaphores`. */
+  Vec(Talk) talk;
+  struct MosaicSemaphores *talk_semaphores;
   /* While it waits: at which op, for what. */
   const MosaicOp *waits_at;
   bool (*ready)(const void *self);
@@ -152,6 +166,9 @@ Status mosaic_pause(MosaicFrame *frame, const MosaicOp *op, bool (*ready)(const 
                     const void *self);
 /* The run of a device; an error where there is none. */
 Status mosaic_peer(const MosaicFrame *frame, const MosaicOp *op, int64_t device, MosaicRun **peer);
+/* Runs the kernel on several devices, which may wait for each other: operands and outputs by device. */
+Status mosaic_run_team(Arena *arena, MosaicRun *runs, uint32_t n, const Instr *instr,
+                       Tensor *const *const *operands, Tensor **const *outputs);
 /* What must hold when a kernel has ended on all devices: semaphores at 0, no DMA on its way. */
 Status mosaic_check_end(const MosaicRun *run);
 

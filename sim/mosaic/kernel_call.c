@@ -39,6 +39,11 @@ static Str json_after(Str json, const char *key) {
   return str_sub(json, at, json.n);
 }
 
+bool mosaic_communicates(const Instr *instr) {
+  return holds_mosaic_kernel(instr) &&
+         str_starts(json_after(instr_word(instr, ATTR_backend_config), "has_communication"), "true");
+}
+
 Status mosaic_read(Arena *arena, const Instr *instr, MosaicKernel *kernel, Diag *diag) {
   Str body = json_after(instr_word(instr, ATTR_backend_config), "\"body");
   if (body.n == 0) body = json_after(instr_word(instr, ATTR_backend_config), "body");

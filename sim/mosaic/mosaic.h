@@ -109,6 +109,8 @@ typedef struct {
 
 /* Whether a custom call holds a Mosaic kernel. */
 bool holds_mosaic_kernel(const Instr *instr);
+/* Whether it says that its kernel talks to those of other devices. */
+bool mosaic_communicates(const Instr *instr);
 /* Reads the kernel of a custom call. Errors carry the call's place and the byte of the kernel. */
 Status mosaic_read(Arena *arena, const Instr *instr, MosaicKernel *kernel, Diag *diag);
 /* Reads the bytecode alone. `call` and `place` are for messages. */

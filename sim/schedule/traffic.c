@@ -315,10 +315,10 @@ Reads group_reads(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   return reads_of(arena, &kernel);
 }
 
-/* An opaque kernel may read what it is given more than once, as its author's estimate says. */
+/* A Pallas kernel may read what it is given more than once, as its author's estimate says. */
 static void add_estimated_bytes(const Kernel *kernel, Demand *demand) {
   const Instr *instr = &kernel->body->instrs.at[kernel->members.at[0]];
-  if (kernel->members.n != 1 || !is_opaque_kernel(instr)) return;
+  if (kernel->members.n != 1 || !holds_mosaic_kernel(instr)) return;
   double bytes = fmin(kernel_cost(kernel->module, kernel->comp, instr).hbm_bytes, 0x1p62);
   if (bytes > (double)demand->hbm_bytes) demand->hbm_bytes = (int64_t)bytes;
 }

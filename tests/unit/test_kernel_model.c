@@ -46,7 +46,7 @@ static KernelCost cost_of(const char *shapes, const char *result, const char *co
   Program program = program_of(shapes, result, config);
   const Comp *entry = module_entry(program.module);
   const Instr *kernel = &entry->instrs.at[entry->root];
-  cr_assert(is_opaque_kernel(kernel));
+  cr_assert(holds_mosaic_kernel(kernel));
   KernelCost cost = kernel_cost(program.module, program.module->entry, kernel);
   module_free(program.module);
   arena_free(program.arena);

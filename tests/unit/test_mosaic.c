@@ -60,7 +60,7 @@ Test(mosaic, an_op_knows_its_source_line) {
   const MosaicBlock *body = &kernel.main->regions[0].blocks[0];
   for (uint32_t i = 0; i < body->n_ops; i++) {
     if (!str_is(body->ops[i].name, "math.exp")) continue;
-    cr_assert(str_starts(mosaic_place(arena, &body->ops[i]), "make.py:19:"));
+    cr_assert(str_starts(mosaic_place(arena, &body->ops[i]), "make.py:20:"));
     return;
   }
   cr_assert_fail("the kernel has no exp");

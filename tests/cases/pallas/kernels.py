@@ -5,6 +5,7 @@ import numpy as np
 from jax import lax
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
+from jax.sharding import PartitionSpec as P
 
 random = np.random.RandomState(0)
 KERNELS = {}
@@ -330,3 +331,127 @@ def pipelined_matmul(x, y, out):
 
     pltpu.emit_pipeline(body, grid=(2, 2), in_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, k)), pl.BlockSpec((128, 128), lambda i, k: (k, 0))],
                         out_specs=[pl.BlockSpec((8, 128), lambda i, k: (i, 0))])(x, y, out)
+
+
+# --- DMAs between chips, on a mesh of 8 and one of 4 x 2 ---
+
+RING = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+GRID = jax.make_mesh((4, 2), ("x", "y"), axis_types=(jax.sharding.AxisType.Auto,) * 2)
+MESH, DMA, COUNT = pl.DeviceIdType.MESH, pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.REGULAR
+
+
+def on_each(mesh, spec, *inputs, result=None, **options):
+    """The kernel that follows on every device's shards."""
+
+    def add(kernel):
+        def run(*shards):
+            out = pl.pallas_call(kernel, **options)(*shards)
+            return out[0] if isinstance(out, (list, tuple)) else out
+
+        KERNELS[kernel.__name__] = (jax.shard_map(run, mesh=mesh, in_specs=spec, out_specs=result or spec, check_vma=False), inputs)
+        return kernel
+
+    return add
+
+
+def ring_place():
+    me = lax.axis_index("x")
+    return me, lax.rem(me + 7, 8), lax.rem(me + 1, 8)
+
+
+@on_each(RING, P("x"), f32(64, 128), in_specs=[ANY], out_specs=ANY, out_shape=like(8, 128), scratch_shapes=[DMA, DMA])
+def right_permute(x, out, sent, received):
+    me, left, right = ring_place()
+    copy = pltpu.make_async_remote_copy(x, out, sent, received, device_id=(right,), device_id_type=MESH)
+    copy.start()
+    copy.wait()
+
+
+@on_each(RING, P("x"), f32(64, 128), in_specs=[ANY], out_specs=ANY, out_shape=like(8, 128), scratch_shapes=[DMA, DMA])
+def permute_by_logical_id(x, out, sent, received):
+    copy = pltpu.make_async_remote_copy(x, out, sent, received, device_id=lax.rem(lax.axis_index("x") + 3, 8), device_id_type=pl.DeviceIdType.LOGICAL)
+    copy.start()
+    copy.wait()
+
+
+@on_each(GRID, P(("x", "y")), f32(64, 128), in_specs=[ANY], out_specs=ANY, out_shape=like(8, 128), scratch_shapes=[DMA, DMA])
+def permute_on_an_axis(x, out, sent, received):
+    copy = pltpu.make_async_remote_copy(x, out, sent, received, device_id=(lax.axis_index("x"), 1 - lax.axis_index("y")), device_id_type=MESH)
+    copy.start()
+    copy.wait()
+
+
+@on_each(RING, P("x"), f32(64, 128), out_shape=like(8, 8, 128),
+         grid_spec=pltpu.PrefetchScalarGridSpec(0, grid=(7,), in_specs=[ANY], out_specs=ANY, scratch_shapes=[DMA, DMA, DMA((7,))]))
+def all_gather(x, out, copied, sent, received):
+    step, (me, left, right) = pl.program_id(0), ring_place()
+    slot = lax.rem(me - step + 8, 8)
+
+    @pl.when(step == 0)
+    def _():
+        copy = pltpu.make_async_copy(x, out.at[me], copied)
+        copy.start()
+        copy.wait()
+
+    copy = pltpu.make_async_remote_copy(out.at[slot], out.at[slot], sent, received.at[step], device_id=(right,), device_id_type=MESH)
+    copy.start()
+    copy.wait()
+
+
+@on_each(RING, P(None, "x"), f32(8, 1024), out_shape=[like(8, 128), like(2, 8, 128)], compiler_params=pltpu.CompilerParams(collective_id=0),
+         grid_spec=pltpu.PrefetchScalarGridSpec(0, grid=(8,), in_specs=[VMEM], out_specs=[VMEM, ANY], scratch_shapes=[DMA, DMA, DMA, COUNT, pltpu.VMEM((8, 128), "float32")]))
+def all_reduce(x, out, slots, copied, received, sent, credits, buffer):
+    step, (me, left, right) = pl.program_id(0), ring_place()
+    slot = lax.rem(step, 2)
+
+    @pl.when(step == 0)
+    def _():
+        barrier = pltpu.get_barrier_semaphore()
+        pl.semaphore_signal(barrier, 1, device_id=(left,), device_id_type=MESH)
+        pl.semaphore_signal(barrier, 1, device_id=(right,), device_id_type=MESH)
+        pl.semaphore_wait(barrier, 2)
+        out[...] = jnp.zeros_like(out)
+        first = pltpu.make_async_remote_copy(x, slots.at[slot], sent, received, device_id=(right,), device_id_type=MESH)
+        first.start()
+        first.wait()
+
+    pl.semaphore_signal(credits, 1, device_id=(left,), device_id_type=MESH)
+    here = pltpu.make_async_copy(slots.at[slot], buffer, copied)
+    here.start()
+    pl.semaphore_wait(credits, 1)
+    onward = pltpu.make_async_remote_copy(slots.at[slot], slots.at[1 - slot], sent, received, device_id=(right,), device_id_type=MESH)
+    onward.start()
+    here.wait()
+    out[...] += buffer[...]
+    onward.wait()
+
+
+@on_each(RING, P(None, "x"), f32(64, 1024), result=P("x"), out_shape=[like(8, 128), like(2, 8, 128)], compiler_params=pltpu.CompilerParams(collective_id=1),
+         grid_spec=pltpu.PrefetchScalarGridSpec(0, grid=(7,), in_specs=[VMEM], out_specs=[VMEM, VMEM], scratch_shapes=[DMA, DMA((2,)), COUNT]))
+def reduce_scatter(x, out, slots, sent, received, credits):
+    step, (me, left, right) = pl.program_id(0), ring_place()
+    slot = lax.rem(step, 2)
+
+    def block(n):
+        return x[pl.ds(pl.multiple_of(lax.rem(me + 16 - n, 8) * 8, 8), 8), :]
+
+    @pl.when(step == 0)
+    def _():
+        barrier = pltpu.get_barrier_semaphore()
+        pl.semaphore_signal(barrier, 1, device_id=(left,), device_id_type=MESH)
+        pl.semaphore_signal(barrier, 1, device_id=(right,), device_id_type=MESH)
+        pl.semaphore_wait(barrier, 2)
+        out[...] = block(1)
+
+    @pl.when(step >= 2)
+    def _():
+        pl.semaphore_wait(credits, 1)
+
+    copy = pltpu.make_async_remote_copy(out, slots.at[slot], sent, received.at[slot], device_id=(right,), device_id_type=MESH)
+    copy.start()
+    copy.wait()
+    out[...] = slots[slot] + block(step + 2)
+
+    @pl.when(step < 5)
+    def _():
+        pl.semaphore_signal(credits, 1, device_id=(left,), device_id_type=MESH)

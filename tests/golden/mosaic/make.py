@@ -10,6 +10,7 @@ import jax.numpy as jnp
 from jax.experimental import pallas as pl
 from jax.experimental.pallas import tpu as pltpu
 
+jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
 HERE = pathlib.Path(__file__).resolve().parent
 ROWS = pl.BlockSpec((8, 256), lambda i: (i, 0))
@@ -59,6 +60,35 @@ def random_bits(x_ref, out_ref):
     out_ref[...] = x_ref[...] + pltpu.prng_random_bits(x_ref.shape).astype("float32")
 
 
+def to_the_right(x_ref, landing, sent, received):
+    right = jax.lax.rem(jax.lax.axis_index("x") + 1, 8)
+    return pltpu.make_async_remote_copy(x_ref, landing, sent, received, device_id=right, device_id_type=pl.DeviceIdType.LOGICAL)
+
+
+def reads_before_arrival(x_ref, out_ref, landing, sent, received):
+    copy = to_the_right(x_ref, landing, sent, received)
+    copy.start()
+    copy.wait_send()
+    out_ref[...] = landing[...]
+    copy.wait_recv()
+
+
+def one_does_not_send(x_ref, out_ref, sent, received):
+    copy = to_the_right(x_ref, out_ref, sent, received)
+
+    @pl.when(jax.lax.axis_index("x") != 2)
+    def _():
+        copy.start()
+        copy.wait_send()
+
+    copy.wait_recv()
+
+
+def on_each(call):
+    mesh = jax.make_mesh((8,), ("x",), axis_types=(jax.sharding.AxisType.Auto,))
+    return jax.shard_map(call, mesh=mesh, in_specs=jax.P("x"), out_specs=jax.P("x"), check_vma=False)
+
+
 def write(name, call, *shapes):
     args = [jax.ShapeDtypeStruct(s, "float32") for s in shapes]
     text = jax.jit(call).trace(*args).lower(lowering_platforms=("tpu",)).as_text()
@@ -78,3 +108,6 @@ write("never_waits", pl.pallas_call(never_waits, in_specs=[HBM], out_shape=OUT, 
 write("waits_in_vain", pl.pallas_call(waits_in_vain, out_shape=OUT, scratch_shapes=[pltpu.SemaphoreType.REGULAR]), (8, 256))
 write("out_of_bounds", pl.pallas_call(out_of_bounds, grid=(2,), out_shape=OUT), (16, 256))
 write("random_bits", pl.pallas_call(random_bits, out_shape=OUT), (8, 256))
+write("reads_before_arrival", on_each(pl.pallas_call(reads_before_arrival, out_shape=OUT, scratch_shapes=[SCRATCH[0], pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA])),
+      (64, 256))
+write("one_does_not_send", on_each(pl.pallas_call(one_does_not_send, out_shape=OUT, scratch_shapes=[pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA])), (64, 256))
