@@ -84,7 +84,7 @@ static Tensor **settled_operands(const Values *values, Arena *arena, uint32_t co
                                  Value *const *operands) {
   Tensor **settled = ARENA_ARRAY(arena, Tensor *, instr->operands.n + 1);
   for (uint32_t k = 0; k < instr->operands.n; k++)
-    settled[k] = tensor_settled(tensor_retain(operands[k]),
+    settled[k] = tensor_settled(operands[k],
                                 comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape);
   return settled;
 }

@@ -34,9 +34,9 @@ typedef struct {
   uint32_t first_op;
   Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
   JointKernel *joint_kernels;
-  Visit *visits;          /* of collectives by chips, ended or not */
-  bool *ended;            /* by chip */
-  Status status;          /* the first failure: all chips stop where they are */
+  Visit *visits; /* of collectives by chips, ended or not */
+  bool *ended;   /* by chip */
+  Status status; /* the first failure: all chips stop where they are */
 } Execution;
 
 /* The ledger's op for an instruction. `like` has what is particular; texts that every op has are filled in.

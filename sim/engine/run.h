@@ -27,8 +27,8 @@ typedef struct {
   Status (*evaluate)(void *self, uint32_t device, uint32_t comp, const Instr *instr, Value *const *operands,
                      const bool *given_up, Value **result);
   /* A kernel whose devices talk to each other, on all of them: operand k of device d is operands[d][k], and
-   * results[d] is given. Where `talk` is not NULL it is told, in `arena`, what they say to each other; it stays empty
-   * where that is not known. Called from the engine's own thread. */
+   * results[d] is given. Where `talk` is not NULL it is told, in `arena`, what they say to each other; it
+   * stays empty where that is not known. Called from the engine's own thread. */
   Status (*together)(void *self, Arena *arena, uint32_t comp, const Instr *instr, uint32_t devices,
                      Value *const *const *operands, Value **results, KernelTalk *talk);
   /* The value (given) with the very element types of the shape; one that has them may be the same. */

@@ -123,6 +123,7 @@ Status pallas_kernel_values(const PallasMeeting *meeting, Tensor **results) {
     Tensor ***outputs = ARENA_ARRAY(arena, Tensor **, n);
     for (uint32_t i = 0; i < n; i++) {
       runs[i] = run_new(meeting->context, &kernel, arena, meeting->first_device + i);
+      runs[i].op_limit = meeting->op_limit;
       runs[i].talk_semaphores = meeting->talk == NULL ? NULL : &semaphores;
       outputs[i] = ARENA_ARRAY(arena, Tensor *, outputs_of(meeting->instr));
     }

@@ -38,6 +38,8 @@ static Status check_operands(const MosaicFrame *frame, const MosaicOp *op, const
 static Status run_op(MosaicFrame *frame, const MosaicOp *op) {
   const MosaicRow *row = frame->run->rows[op->name_id];
   RETURN_IF(row == NULL, mosaic_fail(frame, op, "this op is not supported yet"));
+  RETURN_IF(++frame->run->ops == frame->run->op_limit,
+            mosaic_fail(frame, op, "given up: the kernel runs for too long"));
   TRY(check_operands(frame, op, row));
   return row->evaluator(frame, op, row->hlo);
 }

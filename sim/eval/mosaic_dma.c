@@ -27,6 +27,7 @@ static Status data_operand(const MosaicFrame *frame, const MosaicOp *op, uint32_
   const MosaicMemref *memref = mosaic_memref(frame, op, i);
   RETURN_IF(memref == NULL || memref->buffer->is_semaphore,
             mosaic_fail(frame, op, "operand %u is no memory", i));
+  RETURN_IF(memref->packing > 1, mosaic_unsupported(frame, op, "a DMA of memory seen as wider numbers"));
   *data = *memref;
   return STATUS_OK;
 }
@@ -65,6 +66,7 @@ static void talk_add(MosaicRun *run, TalkKind kind, uint32_t device, const Mosai
 static bool region_of(const MosaicMemref *memref, int64_t *start, int64_t *extent) {
   const Tensor *tensor = memref->buffer->tensor;
   int64_t steps[EVAL_MAX_RANK], offset = memref->view.offset;
+  if (memref->packing > 1) return false;
   dense_steps(tensor->dims, tensor->rank, 1, steps);
   for (uint32_t d = 0; d < tensor->rank; d++) {
     if (steps[d] == 0) return false;
@@ -85,7 +87,8 @@ static bool region_of(const MosaicMemref *memref, int64_t *start, int64_t *exten
 }
 
 static void range_of(const MosaicMemref *memref, int64_t *first, int64_t *last) {
-  *first = *last = memref->view.offset;
+  *first = memref->view.offset;
+  *last = *first + (memref->packing > 1 ? (memref->packing - 1) * memref->packed_step : 0);
   for (uint32_t d = 0; d < memref->view.rank; d++)
     *last += (memref->view.dims[d] - 1) * memref->view.steps[d];
 }
@@ -205,6 +208,7 @@ typedef struct {
   int64_t device;
 } Dma;
 
+/* Whether segment `segment` has an operand, and which. */
 static bool one_segment(const MosaicOp *op, uint32_t segment, uint32_t *at, bool *there) {
   uint32_t n = 0;
   if (!mosaic_segment(op, segment, at, &n) || n > 1) return false;
@@ -283,16 +287,31 @@ static Status take(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *s
   return STATUS_OK;
 }
 
+static Status wait_for_bytes(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *semaphore,
+                             int64_t bytes) {
+  TRY(take(frame, op, semaphore, bytes));
+  int64_t remote = transfers_retire(frame->run, semaphore, bytes);
+  talk_add(frame->run, TALK_WAIT, frame->run->device, NULL, semaphore, remote);
+  return STATUS_OK;
+}
+
 /* Operands: the semaphore, and the ends that tell how many bytes. */
 Status mosaic_wait_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
   MosaicMemref semaphore = {0}, target = {0};
   TRY(semaphore_operand(frame, op, 0, &semaphore));
   TRY(data_operand(frame, op, 2, &target));
-  TRY(take(frame, op, &semaphore, bytes_of(&target)));
-  int64_t remote = transfers_retire(frame->run, &semaphore, bytes_of(&target));
-  talk_add(frame->run, TALK_WAIT, frame->run->device, NULL, &semaphore, remote);
-  return STATUS_OK;
+  return wait_for_bytes(frame, op, &semaphore, bytes_of(&target));
+}
+
+/* The operands are those of the DMA; waits for its source or its target to be free. */
+Status mosaic_wait_dma_end(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  Dma dma = {0};
+  TRY(read_dma(frame, op, &dma));
+  bool for_target = mosaic_flag(op, "wait_target") || !dma.has_source_semaphore;
+  return for_target ? wait_for_bytes(frame, op, &dma.target_semaphore, bytes_of(&dma.target))
+                    : wait_for_bytes(frame, op, &dma.source_semaphore, bytes_of(&dma.source));
 }
 
 Status mosaic_wait_semaphore(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {

@@ -109,10 +109,11 @@ Status mosaic_compare_integers(MosaicFrame *frame, const MosaicOp *op, Opcode hl
   return result == NULL ? undefined(frame, op, dtype) : mosaic_give(frame, op, 0, result);
 }
 
-/* In the order of arith's predicates: what holds of (less, equal, greater, unordered), as bits 1, 2, 4, 8. */
+/* In the order of arith's predicates: what holds of (less, equal, greater, unordered), as bits 1, 2, 4, 8.
+ * JAX writes the ordered `one` for its !=, which holds for a NaN. */
 Status mosaic_compare_floats(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  static const uint8_t holds[16] = {0, 2, 4, 6, 1, 3, 5, 7, 10, 12, 14, 9, 11, 13, 8, 15};
+  static const uint8_t holds[16] = {0, 2, 4, 6, 1, 3, 13, 7, 10, 12, 14, 9, 11, 13, 8, 15};
   Tensor *x = NULL, *y = NULL;
   int64_t predicate = mosaic_int(op, "predicate", -1);
   TRY(pair_of(frame, op, &x, &y));
@@ -223,14 +224,19 @@ Status mosaic_bitcast(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 
 /* --- of one operand, by other means --- */
 
+/* An approximate one is that of bf16, as JAX's interpreter has it. */
 Status mosaic_reciprocal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  const Tensor *x = mosaic_tensor(frame, op, 0);
-  RETURN_IF(x == NULL || dtype_class(x->dtype) != DCLASS_FLOAT,
+  Tensor *operand = mosaic_tensor(frame, op, 0);
+  RETURN_IF(operand == NULL || dtype_class(operand->dtype) != DCLASS_FLOAT,
             mosaic_fail(frame, op, "its operand is no float"));
-  Tensor *result = like(x, x->dtype);
-  for (int64_t i = 0; i < tensor_elements(x); i++) tensor_set_double(result, i, 1);
-  binary_run(OP_DIVIDE, x->dtype, tensor_elements(x), result->data, x->data, result->data);
+  Tensor *x = tensor_converted(operand, mosaic_flag(op, "approx") ? DTYPE_BF16 : operand->dtype);
+  Tensor *quotient = like(x, x->dtype);
+  for (int64_t i = 0; i < tensor_elements(x); i++) tensor_set_double(quotient, i, 1);
+  binary_run(OP_DIVIDE, x->dtype, tensor_elements(x), quotient->data, x->data, quotient->data);
+  Tensor *result = tensor_converted(quotient, operand->dtype);
+  tensor_release(x);
+  tensor_release(quotient);
   return mosaic_give(frame, op, 0, result);
 }
 

@@ -24,7 +24,8 @@ MosaicBuffer *mosaic_buffer_of(const MosaicRun *run, uint64_t key) {
 
 MosaicMemref mosaic_whole(MosaicBuffer *buffer) {
   const Tensor *tensor = buffer->tensor;
-  MosaicMemref memref = {.buffer = buffer, .dtype = tensor->dtype, .view = {.rank = tensor->rank}};
+  MosaicMemref memref = {
+      .buffer = buffer, .dtype = tensor->dtype, .view = {.rank = tensor->rank}, .packing = 1};
   for (uint32_t d = 0; d < tensor->rank; d++) memref.view.dims[d] = tensor->dims[d];
   dense_steps(tensor->dims, tensor->rank, 1, memref.view.steps);
   return memref;
@@ -204,6 +205,17 @@ Status mosaic_memref_reshape(MosaicFrame *frame, const MosaicOp *op, Opcode hlo)
   return mosaic_give_memref(frame, op, &result);
 }
 
+/* Rows as rows of elements that are `ratio` times as wide; false where there are not so many. */
+static bool pack_rows(MosaicMemref *memref, uint32_t ratio) {
+  uint32_t rank = memref->view.rank;
+  if (memref->packing > 1 || rank < 2 || memref->view.dims[rank - 2] % ratio != 0) return false;
+  memref->packing = ratio;
+  memref->packed_step = memref->view.steps[rank - 2];
+  memref->view.dims[rank - 2] /= ratio;
+  memref->view.steps[rank - 2] *= ratio;
+  return true;
+}
+
 Status mosaic_memref_bitcast(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
   Status status = STATUS_OK;
@@ -211,12 +223,42 @@ Status mosaic_memref_bitcast(MosaicFrame *frame, const MosaicOp *op, Opcode hlo)
   TRY(status);
   MosaicMemref result = *memref;
   result.dtype = op->result_types[0]->dtype;
-  RETURN_IF(dtype_bits(result.dtype) != dtype_bits(memref->dtype) || dtype_bits(result.dtype) < 8,
-            mosaic_unsupported(frame, op, "memory seen as numbers of another width"));
+  uint32_t from = dtype_bits(memref->dtype), to = dtype_bits(result.dtype);
+  bool packs = to > from && !pack_rows(&result, to / from);
+  RETURN_IF(from < 8 || to < from || packs,
+            mosaic_unsupported(frame, op, "memory seen as numbers of this width"));
   return mosaic_give_memref(frame, op, &result);
 }
 
 /* --- loads and stores --- */
+
+/* The view of the buffer's own elements: those of an element side by side, as its last dimension. */
+static View unpacked(const MosaicMemref *memref) {
+  View view = memref->view;
+  if (memref->packing <= 1) return view;
+  view.dims[view.rank] = memref->packing;
+  view.steps[view.rank++] = memref->packed_step;
+  return view;
+}
+
+/* What a memref selects, as a vector. */
+static Tensor *memref_take(const MosaicMemref *memref) {
+  View view = unpacked(memref);
+  Tensor *taken = view_take(memref->buffer->tensor, &view);
+  int64_t n = view_elements(&memref->view);
+  Tensor *vector = tensor_viewed(taken, memref->dtype, &n, 1);
+  tensor_release(taken);
+  return vector;
+}
+
+static void memref_put(const MosaicMemref *memref, Tensor *vector) {
+  View view = unpacked(memref);
+  Tensor *into = memref->buffer->tensor = tensor_unique(memref->buffer->tensor);
+  int64_t n = view_elements(&view);
+  Tensor *parts = tensor_viewed(vector, into->dtype, &n, 1);
+  view_put(into, &view, parts);
+  tensor_release(parts);
+}
 
 void mosaic_copy(const MosaicMemref *to, const MosaicMemref *from) {
   Tensor *target = to->buffer->tensor = tensor_unique(to->buffer->tensor);
@@ -233,6 +275,7 @@ static Status accessed(const MosaicFrame *frame, const MosaicOp *op, uint32_t ba
   uint32_t rank = memref->view.rank;
   int64_t starts[EVAL_MAX_RANK], sizes[EVAL_MAX_RANK], strides[EVAL_MAX_RANK];
   Ints given = mosaic_ints(op, "strides");
+  RETURN_IF(rank == EVAL_MAX_RANK, mosaic_unsupported(frame, op, "memory of so many dimensions"));
   RETURN_IF(n != rank || type->rank > rank || (given.n != 0 && given.n != rank),
             mosaic_fail(frame, op, "it has not an index a dimension"));
   RETURN_IF(memref->buffer->is_semaphore, mosaic_fail(frame, op, "it is on a semaphore"));
@@ -252,9 +295,7 @@ static Status run_load(MosaicFrame *frame, const MosaicOp *op, uint32_t n, const
   TRY(accessed(frame, op, 0, 1, n, type, &part));
   TRY(mosaic_touch(frame, op, &part, false));
   RETURN_IF(part.dtype != type->dtype, mosaic_fail(frame, op, "it loads another type"));
-  Tensor *taken = view_take(part.buffer->tensor, &part.view);
-  Tensor *loaded = tensor_viewed(taken, part.dtype, taken->dims, taken->rank);
-  tensor_release(taken);
+  Tensor *loaded = memref_take(&part);
   if (mask != NULL) {
     RETURN_IF(mask->dtype != DTYPE_PRED || tensor_elements(mask) != tensor_elements(loaded),
               mosaic_fail(frame, op, "its mask is of another size"));
@@ -285,7 +326,7 @@ Status mosaic_masked_load(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 /* What a store leaves: of what is there the elements that the mask does not set, or the sum. */
 static Status merged(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *part,
                      const Tensor *mask, bool add, Tensor **vector) {
-  Tensor *old = view_take(part->buffer->tensor, &part->view);
+  Tensor *old = memref_take(part);
   Tensor *new = *vector = tensor_unique(*vector);
   int64_t n = tensor_elements(new);
   bool good = (mask == NULL || (mask->dtype == DTYPE_PRED && tensor_elements(mask) == n)) &&
@@ -308,10 +349,7 @@ static Status run_store(MosaicFrame *frame, const MosaicOp *op, uint32_t n, cons
   bool add = mosaic_flag(op, "add");
   Tensor *vector = tensor_retain(value);
   Status status = mask == NULL && !add ? STATUS_OK : merged(frame, op, &part, mask, add, &vector);
-  if (status == STATUS_OK) {
-    part.buffer->tensor = tensor_unique(part.buffer->tensor);
-    view_put(part.buffer->tensor, &part.view, vector);
-  }
+  if (status == STATUS_OK) memref_put(&part, vector);
   tensor_release(vector);
   return status;
 }

@@ -248,15 +248,9 @@ static bool is_plain_order(const DotText *dot) {
 }
 
 /* lhs times rhs, added to what is there. */
-Status mosaic_matmul(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
-  (void)hlo;
+static Status run_product(MosaicFrame *frame, const MosaicOp *op, const DotText *numbers) {
   Tensor *lhs = mosaic_tensor(frame, op, 0), *rhs = mosaic_tensor(frame, op, 1);
-  const MosaicAttr *numbers = mosaic_attr(op, "dimension_numbers");
-  DotText dot;
-  if (numbers == NULL)
-    plain_dot(op, &dot);
-  else
-    RETURN_IF(!parse_dot(numbers->text, &dot), mosaic_unsupported(frame, op, "these dimension numbers"));
+  const DotText dot = *numbers;
   const MosaicType *type = op->result_types[0];
   Tensor *sum = mosaic_tensor(frame, op, 2);
   bool good = lhs != NULL && rhs != NULL && is_plain_order(&dot) && binary_exists(OP_ADD, type->dtype) &&
@@ -274,4 +268,70 @@ Status mosaic_matmul(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   if (tensor_elements(product) == tensor_elements(sum))
     binary_run(OP_ADD, type->dtype, tensor_elements(sum), product->data, sum->data, product->data);
   return mosaic_give(frame, op, 0, product);
+}
+
+Status mosaic_matmul(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  const MosaicAttr *numbers = mosaic_attr(op, "dimension_numbers");
+  DotText dot;
+  if (numbers == NULL)
+    plain_dot(op, &dot);
+  else
+    RETURN_IF(!parse_dot(numbers->text, &dot), mosaic_unsupported(frame, op, "these dimension numbers"));
+  return run_product(frame, op, &dot);
+}
+
+/* The loop dimensions that an operand's dimensions are: of affine_map<(d0, d1, d2) -> (d0, d2)> 0 and 2. */
+static bool parse_map(const MosaicAttr *map, int64_t *loops, uint32_t *n) {
+  if (map->kind != MOSAIC_ATTR_TEXT) return false;
+  size_t at = str_find(map->text, '>');
+  for (*n = 0; at < map->text.n; at++) {
+    if (map->text.at[at] != 'd') continue;
+    Str digits = str_sub(map->text, at + 1, map->text.n);
+    size_t end = 0;
+    while (end < digits.n && digits.at[end] >= '0' && digits.at[end] <= '9') end++;
+    if (*n == EVAL_MAX_RANK || !str_to_int(str_sub(digits, 0, end), &loops[*n])) return false;
+    (*n)++;
+  }
+  return true;
+}
+
+static int64_t find_loop(const int64_t *loops, uint32_t n, int64_t loop) {
+  for (uint32_t i = 0; i < n; i++) {
+    if (loops[i] == loop) return i;
+  }
+  return -1;
+}
+
+static void list_add(DotText *dot, uint32_t list, int64_t dim) {
+  dot->numbers[list][dot->lists[list].n++] = dim;
+}
+
+/* A product told by index maps: a loop of both operands is contracted, or with the result a batch dimension.
+ */
+Status mosaic_contract(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
+  (void)hlo;
+  const MosaicAttr *maps = mosaic_attr(op, "indexing_maps");
+  int64_t loops[3][EVAL_MAX_RANK];
+  uint32_t n[3] = {0};
+  bool good = maps != NULL && maps->kind == MOSAIC_ATTR_ARRAY && maps->n == 3;
+  for (uint32_t i = 0; good && i < 3; i++) good = parse_map(maps->items[i], loops[i], &n[i]);
+  RETURN_IF(!good, mosaic_unsupported(frame, op, "its index maps"));
+  DotText dot = {0};
+  for (uint32_t i = 0; i < DOT_LISTS; i++) dot.lists[i].at = dot.numbers[i];
+  for (uint32_t d = 0; d < n[0]; d++) {
+    int64_t right = find_loop(loops[1], n[1], loops[0][d]), out = find_loop(loops[2], n[2], loops[0][d]);
+    if (right < 0) list_add(&dot, LHS_FREE, d);
+    if (right >= 0) list_add(&dot, out < 0 ? LHS_CONTRACTING : LHS_BATCH, d);
+    if (right >= 0) list_add(&dot, out < 0 ? RHS_CONTRACTING : RHS_BATCH, right);
+  }
+  for (uint32_t d = 0; d < n[1]; d++) {
+    if (find_loop(loops[0], n[0], loops[1][d]) < 0) list_add(&dot, RHS_FREE, d);
+  }
+  for (uint32_t d = 0; d < n[2]; d++) {
+    int64_t left = find_loop(loops[0], n[0], loops[2][d]), right = find_loop(loops[1], n[1], loops[2][d]);
+    list_add(&dot, OUTPUT_ORDER, left >= 0 ? 0 : 1);
+    list_add(&dot, OUTPUT_ORDER, left >= 0 ? left : right);
+  }
+  return run_product(frame, op, &dot);
 }

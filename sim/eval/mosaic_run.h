@@ -17,10 +17,14 @@ typedef struct {
   bool is_semaphore; /* counts (s64), each of signals or of a DMA's bytes */
 } MosaicBuffer;
 
+/* A view of a buffer. Where `packing` is above 1 an element holds so many of the buffer's, `packed_step`
+ * apart, the first in its lowest bits: rows of bf16 seen as rows of words. */
 typedef struct {
   MosaicBuffer *buffer;
-  DType dtype; /* of as many bytes as the buffer's elements */
+  DType dtype;
   View view;
+  uint32_t packing;
+  int64_t packed_step;
 } MosaicMemref;
 
 typedef struct {
@@ -63,8 +67,9 @@ typedef struct {
   const struct MosaicRow *const *rows; /* of mosaic_op.def, by name_id */
   Arena *arena;                        /* until the kernel ends */
   MosaicTeam *team;                    /* NULL where it runs alone */
-  uint32_t device, depth;
-  Ints bounds; /* of the grid */
+  uint32_t device;
+  uint64_t ops, op_limit; /* run so far; at most, 0: any number */
+  Ints bounds;            /* of the grid */
   Vec(MosaicBuffer *) buffers;
   MosaicBuffer *barrier;
   MosaicTransfer *transfers; /* in the order of their starts */

@@ -16,7 +16,7 @@ struct MosaicTeam {
   pthread_cond_t *turns; /* one a device */
   uint32_t turn;         /* the device that runs */
   bool *done;
-  bool failed; /* all that still run give up */
+  Status status; /* the first failure: all that still run give up */
 };
 
 static bool can_go_on(const MosaicTeam *team, uint32_t i) {
@@ -43,13 +43,14 @@ static bool all_done(const MosaicTeam *team) {
   return true;
 }
 
-static void fail_team(MosaicTeam *team) {
-  team->failed = true;
+static void fail_team(MosaicTeam *team, Status status) {
+  if (team->status == STATUS_OK) team->status = status;
   for (uint32_t i = 0; i < team->n; i++) pthread_cond_signal(&team->turns[i]);
 }
 
 static void await_turn(MosaicTeam *team, uint32_t device) {
-  while (team->turn != device && !team->failed) pthread_cond_wait(&team->turns[device], &team->lock);
+  while (team->turn != device && team->status == STATUS_OK)
+    pthread_cond_wait(&team->turns[device], &team->lock);
 }
 
 /* Who waits for what, of the first devices. */
@@ -86,11 +87,11 @@ Status mosaic_pause(MosaicFrame *frame, const MosaicOp *op, bool (*ready)(const 
   uint32_t number = (uint32_t)(run - team->runs);
   if (!pass_turn(team, number)) {
     Status status = fail_deadlock(run, team->runs, team->n);
-    fail_team(team);
+    fail_team(team, status);
     return status;
   }
   await_turn(team, number);
-  if (team->failed) return STATUS_DEADLOCK;
+  TRY(team->status);
   wait_begin(run, NULL, NULL, NULL);
   return STATUS_OK;
 }
@@ -111,12 +112,11 @@ typedef struct {
   MosaicTeam *team;
   uint32_t number;
   pthread_t thread;
-  Status status;
 } Member;
 
 /* With the lock held and the turn its own. */
 static Status run_turns(MosaicTeam *team, uint32_t i) {
-  RETURN_IF(team->failed, STATUS_DEADLOCK);
+  TRY(team->status);
   TRY(mosaic_run_grid(&team->runs[i], team->instr, team->operands[i], team->outputs[i]));
   team->done[i] = true;
   bool goes_on = pass_turn(team, i) || all_done(team);
@@ -127,8 +127,8 @@ static void *run_member(void *argument) {
   Member *member = argument;
   pthread_mutex_lock(&member->team->lock);
   await_turn(member->team, member->number);
-  member->status = run_turns(member->team, member->number);
-  if (member->status != STATUS_OK) fail_team(member->team);
+  Status status = run_turns(member->team, member->number);
+  if (status != STATUS_OK) fail_team(member->team, status);
   pthread_mutex_unlock(&member->team->lock);
   return NULL;
 }
@@ -153,13 +153,9 @@ Status mosaic_run_team(Arena *arena, MosaicRun *runs, uint32_t n, const Instr *i
     runs[i].team = &team;
     members[i] = (Member){.team = &team, .number = i};
   }
-  Status status = STATUS_OK;
   for (uint32_t i = 0; i < n; i++) start(&members[i]);
-  for (uint32_t i = 0; i < n; i++) {
-    pthread_join(members[i].thread, NULL);
-    if (status == STATUS_OK) status = members[i].status;
-  }
+  for (uint32_t i = 0; i < n; i++) pthread_join(members[i].thread, NULL);
   for (uint32_t i = 0; i < n; i++) pthread_cond_destroy(&team.turns[i]);
   pthread_mutex_destroy(&team.lock);
-  return status;
+  return team.status;
 }

@@ -17,6 +17,7 @@ typedef struct {
   const EvalContext *context;
   KernelTalk *talk; /* NULL: not asked for; else filled, in `arena` */
   Arena *arena;
+  uint64_t op_limit; /* ops after which a device's kernel is given up; 0: none */
 } PallasMeeting;
 
 /* results[i] of each device (given). STATUS_DEADLOCK: they wait for each other, or a race. */

@@ -17,7 +17,8 @@ tpu_info.registry["cpu"] = lambda: tpu_info.get_tpu_info_for_chip(tpu_info.ChipV
 jax.config.update("jax_platforms", "cpu")
 jax.config.update("jax_num_cpu_devices", 8)
 jax.config.update("jax_hlo_source_file_canonicalization_regex", ".*/")
-from kernels import KERNELS  # noqa: E402  after the settings
+import kernels  # noqa: E402  after the settings
+import library  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -27,19 +28,19 @@ def plain(array):
     return array.view("V2") if array.dtype == jnp.bfloat16 else array
 
 
-def write(name, function, inputs):
+def write(name, function, inputs, reference=None):
     text = jax.jit(function).trace(*inputs).lower(lowering_platforms=("tpu",)).as_text()
     with pltpu.force_tpu_interpret_mode():
-        outputs = jax.tree.leaves(jax.jit(function)(*inputs))
+        outputs = jax.tree.leaves((reference or jax.jit(function))(*inputs))
     (HERE / f"{name}.mlir").write_text(text)
     arrays = {f"in{i}": plain(x) for i, x in enumerate(jax.tree.leaves(inputs))} | {f"out{i}": plain(x) for i, x in enumerate(outputs)}
     np.savez_compressed(HERE / f"{name}.npz", **arrays)
 
 
 def main():
-    for name, (function, inputs) in KERNELS.items():
+    for name, (function, inputs, *reference) in (kernels.KERNELS | library.KERNELS).items():
         if len(sys.argv) == 1 or name in sys.argv[1:]:
-            write(name, function, inputs)
+            write(name, function, inputs, *reference)
             print(name, flush=True)
 
 
