@@ -36,7 +36,7 @@ Str pallas_kernel_fault(Arena *arena, const Instr *instr) {
   Diag *diag = diag_new();
   Str fault = {0};
   if (mosaic_read(arena, instr, &kernel, diag) != STATUS_OK) {
-    fault = STR("a Pallas kernel that cannot be read");
+    fault = STR("a Pallas kernel that cannot be read (`podsim print --kernel` tells why)");
   } else {
     const MosaicOp *op = unsupported_op(kernel.module);
     if (op != NULL)

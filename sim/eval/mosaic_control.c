@@ -29,7 +29,7 @@ static Status check_operands(const MosaicFrame *frame, const MosaicOp *op, const
     const MosaicType *type = op->result_types[i];
     bool holds_numbers = type->kind == MOSAIC_SCALAR || type->kind == MOSAIC_VECTOR;
     bool fits =
-        !holds_numbers || (dtype_bytes(type->dtype) > 0 && mosaic_elements(type) <= MOSAIC_MAX_BYTES / 16);
+        !holds_numbers || (dtype_bytes(type->dtype) > 0 && mosaic_elements(type) <= MOSAIC_MAX_BYTES / 64);
     RETURN_IF(!fits, mosaic_unsupported(frame, op, "a vector of this type and size"));
   }
   return STATUS_OK;

@@ -129,6 +129,8 @@ static Status bind_args(Grid *grid) {
 
 /* --- blocks --- */
 
+static const int64_t farthest = (int64_t)1 << 48; /* that a block may lie from its array */
+
 /* Where the index map says that the block for a place begins. */
 static Status block_start(Grid *grid, const Operand *operand, const int64_t *place, int64_t *start) {
   const MosaicOp *map = operand->index_map, *end = NULL;
@@ -152,7 +154,8 @@ static Status block_start(Grid *grid, const Operand *operand, const int64_t *pla
   mosaic_frame_free(&frame);
   for (uint32_t d = 0; status == STATUS_OK && d < operand->bounds.n; d++) {
     int64_t by = operand->by_element ? 1 : operand->bounds.at[d];
-    bool fits = !__builtin_mul_overflow(start[d], by, &start[d]);
+    bool fits =
+        !__builtin_mul_overflow(start[d], by, &start[d]) && start[d] < farthest && start[d] > -farthest;
     if (operand->by_element) start[d] -= operand->pad_low.at[d];
     if (!fits) status = fail(grid, "an index map leaves its array");
   }
@@ -280,6 +283,9 @@ static Status make_operands(Grid *grid, const Instr *instr, Tensor *const *tenso
     Tensor *array;
     uint64_t key = 2 * (uint64_t)(run->bounds.n + i);
     operand->is_result = i >= n;
+    bool is_array = operand->is_result ? shape_is_array(output_shape(instr, i - n))
+                                       : tensors[grid->n_dynamic + i]->dtype != DTYPE_TUPLE;
+    RETURN_IF(!is_array, fail(grid, "an operand or result is no array"));
     uint32_t alias = operand->is_result ? aliased_operand(instr, i - n) : NO_ID;
     if (alias != NO_ID && alias >= grid->n_dynamic) {
       operand->array = grid->operands[alias - grid->n_dynamic].array;

@@ -55,6 +55,9 @@ Status mosaic_scratch(MosaicFrame *frame, const MosaicOp *op, uint64_t key, cons
     bool fits = type->dims[d] >= 0 && !__builtin_mul_overflow(bytes, type->dims[d], &bytes);
     RETURN_IF(!fits || bytes > MOSAIC_MAX_BYTES, mosaic_unsupported(frame, op, "memory of this size"));
   }
+  frame->run->scratch_bytes += bytes;
+  RETURN_IF(frame->run->scratch_bytes > MOSAIC_MAX_BYTES,
+            mosaic_unsupported(frame, op, "scratch of this size"));
   Tensor *tensor = tensor_new_array(dtype, type->dims, type->rank, true);
   if (is_semaphore)
     memset(tensor->data, 0, tensor->bytes);
@@ -81,12 +84,12 @@ Status mosaic_part(const MosaicFrame *frame, const MosaicOp *op, const MosaicMem
                    const int64_t *starts, const int64_t *sizes, const int64_t *strides, MosaicMemref *part) {
   *part = *memref;
   for (uint32_t d = 0; d < memref->view.rank; d++) {
-    int64_t stride = strides == NULL ? 1 : strides[d], dim = memref->view.dims[d];
+    int64_t stride = strides == NULL || sizes[d] <= 1 ? 1 : strides[d], dim = memref->view.dims[d];
     bool fits = stride > 0 && sizes[d] >= 0 && starts[d] >= 0 && starts[d] <= dim &&
                 (sizes[d] == 0 || (starts[d] < dim && sizes[d] - 1 <= (dim - 1 - starts[d]) / stride));
-    RETURN_IF(!fits, mosaic_fail(frame, op, "elements %lld to %lld of dimension %u lie outside its %lld",
-                                 (long long)starts[d], (long long)(starts[d] + (sizes[d] - 1) * stride), d,
-                                 (long long)dim));
+    RETURN_IF(!fits,
+              mosaic_fail(frame, op, "%lld elements from %lld on do not lie in the %lld of dimension %u",
+                          (long long)sizes[d], (long long)starts[d], (long long)dim, d));
     part->view.offset += starts[d] * memref->view.steps[d];
     part->view.dims[d] = sizes[d];
     part->view.steps[d] = memref->view.steps[d] * stride;
@@ -297,8 +300,10 @@ static Status run_load(MosaicFrame *frame, const MosaicOp *op, uint32_t n, const
   RETURN_IF(part.dtype != type->dtype, mosaic_fail(frame, op, "it loads another type"));
   Tensor *loaded = memref_take(&part);
   if (mask != NULL) {
-    RETURN_IF(mask->dtype != DTYPE_PRED || tensor_elements(mask) != tensor_elements(loaded),
-              mosaic_fail(frame, op, "its mask is of another size"));
+    if (mask->dtype != DTYPE_PRED || tensor_elements(mask) != tensor_elements(loaded)) {
+      tensor_release(loaded);
+      return mosaic_fail(frame, op, "its mask is of another size");
+    }
     Tensor *zeros = tensor_new_array(loaded->dtype, loaded->dims, loaded->rank, true);
     memset(zeros->data, 0, zeros->bytes);
     loaded = tensor_unique(loaded);

@@ -68,6 +68,7 @@ typedef struct {
   Arena *arena;                        /* until the kernel ends */
   MosaicTeam *team;                    /* NULL where it runs alone */
   uint32_t device;
+  int64_t scratch_bytes;
   uint64_t ops, op_limit; /* run so far; at most, 0: any number */
   Ints bounds;            /* of the grid */
   Vec(MosaicBuffer *) buffers;
@@ -136,7 +137,7 @@ bool mosaic_segment(const MosaicOp *op, uint32_t segment, uint32_t *first, uint3
 
 /* --- memory --- */
 
-/* Most bytes of one array within a kernel; more than any chip's memory is a lie. */
+/* Most bytes of a kernel's scratch, of a window, and of a vector; more than any chip's VMEM is a lie. */
 enum { MOSAIC_MAX_BYTES = 1 << 30 };
 
 /* A buffer that holds `tensor` (given), and the memref that is all of it. */

@@ -154,6 +154,7 @@ Status mosaic_give_integer(MosaicFrame *frame, const MosaicOp *op, int64_t value
 Status mosaic_give_memref(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref) {
   const MosaicType *type = op->result_types[0];
   bool good = type->kind == MOSAIC_MEMREF && type->rank == memref->view.rank;
+  RETURN_IF(!good, mosaic_fail(frame, op, "its operands are not of the types that its result is for"));
   for (uint32_t i = 0; good && i < type->rank; i++)
     good = type->dims[i] == memref->view.dims[i] || type->dims[i] == MOSAIC_DYNAMIC;
   bool is_semaphore = type->element->kind == MOSAIC_SEMAPHORE || type->element->kind == MOSAIC_DMA_SEMAPHORE;

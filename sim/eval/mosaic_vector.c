@@ -224,7 +224,8 @@ Status mosaic_repeat(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   const Tensor *x = mosaic_tensor(frame, op, 0);
   const MosaicType *type = result_type(op);
   int64_t dim = mosaic_int(op, "dimension", 0), times = mosaic_int(op, "times", 1);
-  RETURN_IF(!is_like_result(frame, op, 0) || x->rank != type->rank || dim < 0 || dim >= x->rank || times < 0,
+  RETURN_IF(!is_like_result(frame, op, 0) || x->rank != type->rank || dim < 0 || dim >= x->rank ||
+                times < 0 || times > INT32_MAX,
             wrong(frame, op));
   for (uint32_t d = 0; d < x->rank; d++)
     RETURN_IF(type->dims[d] != (d == dim ? x->dims[d] * times : x->dims[d]), wrong(frame, op));
@@ -254,7 +255,7 @@ Status mosaic_rotate(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   for (int64_t i = 0; i < tensor_elements(x); i++) {
     int64_t place[EVAL_MAX_RANK];
     place_of(i, x->dims, x->rank, place);
-    int64_t by = (amount + stride % size * place[along]) % size;
+    int64_t by = (amount % size + stride % size * place[along]) % size;
     int64_t from = ((place[dim] - by) % size + size) % size;
     memcpy(result->data + i * bytes, x->data + (i + (from - place[dim]) * steps[dim]) * bytes, bytes);
   }

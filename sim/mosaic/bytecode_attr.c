@@ -67,8 +67,12 @@ static Status read_number(BytecodeTables *tables, Cursor *cursor, MosaicAttr *at
   RETURN_IF(attr->type->kind != MOSAIC_SCALAR, cursor_fail(cursor, "a number of no type"));
   attr->kind = dtype_class(attr->type->dtype) == DCLASS_FLOAT ? MOSAIC_ATTR_FLOAT : MOSAIC_ATTR_INTEGER;
   bool is_bit = attr->type->dtype == DTYPE_PRED;
-  if (!is_bit && (attr->type->is_index || dtype_bits(attr->type->dtype) > 8))
-    return read_signed(cursor, &attr->bits);
+  if (!is_bit && (attr->type->is_index || dtype_bits(attr->type->dtype) > 8)) {
+    TRY(read_signed(cursor, &attr->bits));
+    if (attr->type->dtype == DTYPE_S32) attr->bits = (int32_t)attr->bits;
+    if (attr->type->dtype == DTYPE_S16) attr->bits = (int16_t)attr->bits;
+    return STATUS_OK;
+  }
   uint8_t byte = 0;
   TRY(read_byte(cursor, &byte));
   bool is_unsigned = dtype_class(attr->type->dtype) != DCLASS_SIGNED;

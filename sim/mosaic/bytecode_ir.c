@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
   BytecodeTables *tables;
   Frame *frame;
+  uint32_t base;      /* slot of value 0: of a region that is isolated, where its own begin */
   uint32_t next, end; /* slots of the region's own values that are still to be defined */
   uint32_t n_blocks;
 } RegionState;
@@ -41,22 +42,35 @@ static Status read_results(RegionState *state, Cursor *cursor, MosaicOp *op) {
   return take_slots(state, cursor, op->n_results, &op->first);
 }
 
-static Status read_ids(RegionState *state, Cursor *cursor, uint32_t limit, const char *what, Ids *ids) {
+static Status read_ids(RegionState *state, Cursor *cursor, uint32_t first, uint32_t limit, const char *what,
+                       Ids *ids) {
   TRY(read_count(cursor, &ids->n));
   ids->at = ARENA_ARRAY(state->tables->file.arena, uint32_t, ids->n);
-  for (uint32_t i = 0; i < ids->n; i++) TRY(read_index(cursor, limit, what, &ids->at[i]));
+  for (uint32_t i = 0; i < ids->n; i++) {
+    TRY(read_index(cursor, limit, what, &ids->at[i]));
+    ids->at[i] += first;
+  }
   return STATUS_OK;
 }
 
-/* Regions see the values around them, unless they are isolated: then they begin a frame. */
+/* Regions see the values around them, unless they are isolated: then they count their own from 0. A module
+ * and a function begin a frame; whatever else is isolated, since it happens to use nothing from above, lives
+ * in the frame that it is in. */
 static Status read_regions(RegionState *state, Cursor *cursor, MosaicOp *op) {
   uint64_t code = 0;
   TRY(read_varint(cursor, &code));
   RETURN_IF(code >> 1 > cursor->end - cursor->at, cursor_fail(cursor, "more regions than bytes"));
+  bool begins_frame = str_is(op->name, "func.func") || str_is(op->name, "builtin.module"),
+       isolated = code & 1;
+  RETURN_IF(begins_frame && !isolated, cursor_fail(cursor, "a function that is not isolated"));
   op->n_regions = (uint32_t)(code >> 1);
   op->regions = ARENA_ARRAY(state->tables->file.arena, MosaicRegion, op->n_regions);
   Frame own = {0};
-  RegionState inner = {.tables = state->tables, .frame = code & 1 ? &own : state->frame};
+  RegionState inner = {.tables = state->tables,
+                       .frame = begins_frame ? &own : state->frame,
+                       .base = begins_frame ? 0
+                               : isolated   ? state->frame->n
+                                            : state->base};
   for (uint32_t i = 0; i < op->n_regions; i++) TRY(read_region(&inner, cursor, &op->regions[i]));
   op->n_slots = own.longest;
   return STATUS_OK;
@@ -76,8 +90,9 @@ static Status read_op(RegionState *state, Cursor *cursor, MosaicOp *op) {
     RETURN_IF(op->attrs->kind != MOSAIC_ATTR_DICT, cursor_fail(cursor, "attributes without names"));
   }
   if (mask & HAS_RESULTS) TRY(read_results(state, cursor, op));
-  if (mask & HAS_OPERANDS) TRY(read_ids(state, cursor, state->frame->n, "value", &op->operands));
-  if (mask & HAS_SUCCESSORS) TRY(read_ids(state, cursor, state->n_blocks, "block", &op->successors));
+  if (mask & HAS_OPERANDS)
+    TRY(read_ids(state, cursor, state->base, state->frame->n - state->base, "value", &op->operands));
+  if (mask & HAS_SUCCESSORS) TRY(read_ids(state, cursor, 0, state->n_blocks, "block", &op->successors));
   return mask & HAS_REGIONS ? read_regions(state, cursor, op) : STATUS_OK;
 }
 
@@ -114,8 +129,12 @@ static Status read_region(RegionState *outer, Cursor *cursor, MosaicRegion *regi
   tables->depth++;
   frame->n += n_values;
   if (frame->n > frame->longest) frame->longest = frame->n;
-  RegionState state = {
-      .tables = tables, .frame = frame, .next = first, .end = frame->n, .n_blocks = region->n};
+  RegionState state = {.tables = tables,
+                       .frame = frame,
+                       .base = outer->base,
+                       .next = first,
+                       .end = frame->n,
+                       .n_blocks = region->n};
   region->blocks = ARENA_ARRAY(tables->file.arena, MosaicBlock, region->n);
   for (uint32_t i = 0; i < region->n; i++) TRY(read_block(&state, cursor, &region->blocks[i]));
   frame->n = first;

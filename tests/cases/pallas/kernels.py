@@ -249,6 +249,13 @@ def branches(n, x, out):
     out[0:1, :] = lax.switch(n[1], [lambda: x[0:1, :], lambda: x[1:2, :], lambda: x[2:3, :] * 3])
 
 
+@case(numbers(5), f32(8, 128), in_specs=[SMEM, VMEM], out_shape=like(8, 128))
+def branches_that_use_nothing_around_them(n, x, out):
+    before, more = x[...], x[...] * 2
+    scale = lax.cond(n[0] > 3, lambda: jnp.full((8, 128), 2.0) + 5.0, lambda: jnp.full((8, 128), 3.0) - 7.0)
+    out[...] = before * scale + more
+
+
 @case(numbers(3, 4, dtype="float32"), f32(8, 128), in_specs=[SMEM, VMEM], out_shape=like(8, 128))
 def scalars(a, x, out):
     out[...] = x[...] * a[0] + jnp.sqrt(a[1])
