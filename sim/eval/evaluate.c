@@ -108,9 +108,10 @@ static Status evaluate(const EvalContext *context, const Instr *instr, Tensor *c
   return evaluator(context, instr, operands, result);
 }
 
-/* Without numbers an op that has no evaluator has a result that is not known. */
+/* Without numbers an op that has no evaluator has a result that is not known, and a kernel is not run. */
 static bool has_no_values(const EvalContext *context, const Instr *instr) {
-  return context->known_limit != 0 && (!can_evaluate(instr) || evaluators[instr->op] == eval_elsewhere);
+  if (context->known_limit == 0) return false;
+  return holds_mosaic_kernel(instr) || !can_evaluate(instr) || evaluators[instr->op] == eval_elsewhere;
 }
 
 Status eval_op(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {
