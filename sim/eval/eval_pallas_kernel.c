@@ -39,7 +39,10 @@ Str pallas_kernel_fault(Arena *arena, const Instr *instr) {
     fault = STR("a Pallas kernel that cannot be read (`podsim print --kernel` tells why)");
   } else {
     const MosaicOp *op = unsupported_op(kernel.module);
-    if (op != NULL)
+    Str core = mosaic_enum(mosaic_attr(kernel.main, "tpu.core_type"));
+    if (core.n > 0 && !str_is(core, "tc"))
+      fault = STR("a Pallas kernel for the SparseCore, which is not supported yet");
+    else if (op != NULL)
       fault = str_printf(arena, "a Pallas kernel with %.*s at %.*s, which is not supported yet",
                          STR_ARG(op->name), STR_ARG(mosaic_place(arena, op)));
   }
