@@ -13,7 +13,7 @@
 enum { KNOWN_ELEMENTS = 256 };
 
 /* Without numbers: kernels of up to so many bytes are run for what their devices say to each other. */
-static const double JOINT_BYTES = 0x1p28;
+static const double JOINT_BYTES = 0x1p31;
 
 struct Values {
   const Partitioned *partitioned;
@@ -89,12 +89,14 @@ static Tensor **settled_operands(const Values *values, Arena *arena, uint32_t co
   return settled;
 }
 
-/* Zeros, to run a kernel on without numbers. */
-static Tensor **zero_operands(const Values *values, Arena *arena, uint32_t comp, const Instr *instr) {
+/* Zeros, to run a kernel on without numbers; `shared` are those of another device, or NULL. */
+static Tensor **zero_operands(const Values *values, Arena *arena, uint32_t comp, const Instr *instr,
+                              Tensor *const *shared) {
   Tensor **zeros = ARENA_ARRAY(arena, Tensor *, instr->operands.n + 1);
   for (uint32_t k = 0; k < instr->operands.n; k++) {
-    zeros[k] = tensor_new(comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape, true);
-    if (zeros[k]->bytes != 0) memset(zeros[k]->data, 0, zeros[k]->bytes);
+    const Shape *shape = comp_instr(values->partitioned->module, comp, instr->operands.at[k])->shape;
+    zeros[k] = shared != NULL ? tensor_retain(shared[k]) : tensor_new(shape, true);
+    if (shared == NULL && zeros[k]->bytes != 0) memset(zeros[k]->data, 0, zeros[k]->bytes);
   }
   return zeros;
 }
@@ -136,7 +138,7 @@ static Status together(void *self, Arena *arena, uint32_t comp, const Instr *ins
   Status status = STATUS_OK;
   for (uint32_t d = 0; d < devices && runs; d++)
     tensors[d] = values->numbers ? settled_operands(values, own, comp, instr, operands[d])
-                                 : zero_operands(values, own, comp, instr);
+                                 : zero_operands(values, own, comp, instr, d == 0 ? NULL : tensors[0]);
   PallasMeeting meeting = {
       .instr = instr, .devices = devices, .operands = (Tensor *const *const *)tensors, .talk = talk};
   if (runs) status = run_together(values, &meeting, arena, made);
