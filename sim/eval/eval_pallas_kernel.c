@@ -126,6 +126,9 @@ Status pallas_kernel_values(const PallasMeeting *meeting, Tensor **results) {
     Tensor ***outputs = ARENA_ARRAY(arena, Tensor **, n);
     for (uint32_t i = 0; i < n; i++) {
       runs[i] = run_new(meeting->context, &kernel, arena, meeting->first_device + i);
+      runs[i].devices = n;
+      runs[i].clock = n > 1 ? ARENA_ARRAY(arena, uint32_t, n) : NULL;
+      if (n > 1) runs[i].clock[i] = 1;
       runs[i].op_limit = meeting->op_limit;
       runs[i].talk_semaphores = meeting->talk == NULL ? NULL : &semaphores;
       outputs[i] = ARENA_ARRAY(arena, Tensor *, outputs_of(meeting->instr));

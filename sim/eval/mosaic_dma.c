@@ -59,87 +59,9 @@ static void talk_add(MosaicRun *run, TalkKind kind, uint32_t device, const Mosai
                   .n = n});
 }
 
-/* --- races --- */
-
-/* What a view selects, in the dimensions of its buffer: along each from `start` `extent` elements. False
- * where the view does not lie along them. */
-static bool region_of(const MosaicMemref *memref, int64_t *start, int64_t *extent) {
-  const Tensor *tensor = memref->buffer->tensor;
-  int64_t steps[EVAL_MAX_RANK], offset = memref->view.offset;
-  if (memref->packing > 1) return false;
-  dense_steps(tensor->dims, tensor->rank, 1, steps);
-  for (uint32_t d = 0; d < tensor->rank; d++) {
-    if (steps[d] == 0) return false;
-    start[d] = offset / steps[d];
-    extent[d] = 1;
-    offset %= steps[d];
-  }
-  for (uint32_t i = 0; i < memref->view.rank; i++) {
-    int64_t step = memref->view.steps[i], reach = (memref->view.dims[i] - 1);
-    if (reach <= 0) continue;
-    uint32_t d = 0;
-    while (d < tensor->rank && (steps[d] > step || step % steps[d] != 0 || tensor->dims[d] == 1)) d++;
-    if (d == tensor->rank) return false;
-    extent[d] += reach * (step / steps[d]);
-    if (start[d] + extent[d] > tensor->dims[d]) return false;
-  }
-  return true;
-}
-
-static void range_of(const MosaicMemref *memref, int64_t *first, int64_t *last) {
-  *first = memref->view.offset;
-  *last = *first + (memref->packing > 1 ? (memref->packing - 1) * memref->packed_step : 0);
-  for (uint32_t d = 0; d < memref->view.rank; d++)
-    *last += (memref->view.dims[d] - 1) * memref->view.steps[d];
-}
-
-static bool overlap(const MosaicMemref *a, const MosaicMemref *b) {
-  if (a->buffer != b->buffer || view_elements(&a->view) == 0 || view_elements(&b->view) == 0) return false;
-  int64_t a_first, a_last, b_first, b_last;
-  range_of(a, &a_first, &a_last);
-  range_of(b, &b_first, &b_last);
-  if (a_last < b_first || b_last < a_first) return false;
-  int64_t a_start[EVAL_MAX_RANK], a_extent[EVAL_MAX_RANK], b_start[EVAL_MAX_RANK], b_extent[EVAL_MAX_RANK];
-  if (!region_of(a, a_start, a_extent) || !region_of(b, b_start, b_extent)) return true;
-  for (uint32_t d = 0; d < a->buffer->tensor->rank; d++) {
-    if (a_start[d] + a_extent[d] <= b_start[d] || b_start[d] + b_extent[d] <= a_start[d]) return false;
-  }
-  return true;
-}
-
-static Status fail_race(const MosaicFrame *frame, const MosaicOp *op, const MosaicRun *owner, bool writes,
-                        const MosaicTransfer *transfer, bool is_target) {
-  const MosaicRun *run = frame->run;
-  Str here = mosaic_place(run->arena, op), there = mosaic_place(run->arena, transfer->op);
-  return diag_fail(
-      run->context->diag, STATUS_DEADLOCK, run->kernel->place,
-      "wait for the DMA's semaphore before its memory is used again",
-      "%.*s: a race: %.*s at %.*s on device %u %s memory of device %u that a DMA, started at %.*s on "
-      "device %u and not waited for, %s",
-      STR_ARG(run->kernel->call), STR_ARG(op->name), STR_ARG(here), run->device, writes ? "writes" : "reads",
-      owner->device, STR_ARG(there), transfer->device, is_target ? "writes" : "reads");
-}
-
-static Status touch_on(const MosaicFrame *frame, const MosaicOp *op, const MosaicRun *owner,
-                       const MosaicMemref *memref, bool writes) {
-  for (const MosaicTransfer *transfer = owner->transfers; transfer != NULL; transfer = transfer->next) {
-    for (uint32_t i = 0; i < transfer->n_ends; i++) {
-      bool conflicts = writes || transfer->ends[i].writes;
-      if (conflicts && overlap(memref, &transfer->ends[i].memref))
-        return fail_race(frame, op, owner, writes, transfer, transfer->ends[i].writes);
-    }
-  }
-  return STATUS_OK;
-}
-
-Status mosaic_touch(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref, bool writes) {
-  if (frame->run->transfers == NULL) return STATUS_OK;
-  return touch_on(frame, op, frame->run, memref, writes);
-}
-
 /* --- transfers --- */
 
-static MosaicTransfer *transfer_add(MosaicRun *owner, const MosaicRun *by, const MosaicOp *op,
+static MosaicTransfer *transfer_add(MosaicRun *owner, MosaicRun *by, const MosaicOp *op,
                                     const MosaicMemref *semaphore, int64_t bytes) {
   MosaicTransfer *transfer = ARENA_NEW(owner->arena, MosaicTransfer), **last = &owner->transfers;
   *transfer = (MosaicTransfer){.op = op,
@@ -150,6 +72,7 @@ static MosaicTransfer *transfer_add(MosaicRun *owner, const MosaicRun *by, const
   while (*last != NULL) last = &(*last)->next;
   *last = transfer;
   *count_of(semaphore) += bytes;
+  mosaic_tell(by, semaphore);
   return transfer;
 }
 
@@ -160,7 +83,8 @@ static void transfer_end(MosaicTransfer *transfer, const MosaicMemref *memref, b
 
 /* What `bytes` taken from a semaphore let go, the oldest first; gives how many of them were between devices.
  */
-static int64_t transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, int64_t bytes) {
+static int64_t transfers_retire(MosaicRun *run, const MosaicOp *op, const MosaicMemref *semaphore,
+                                int64_t bytes) {
   int64_t remote = 0;
   for (MosaicTransfer **at = &run->transfers; *at != NULL && bytes > 0;) {
     MosaicTransfer *transfer = *at;
@@ -173,6 +97,8 @@ static int64_t transfers_retire(MosaicRun *run, const MosaicMemref *semaphore, i
     bytes -= taken;
     if (transfer->bytes > 0) break;
     remote += transfer->is_remote;
+    for (uint32_t i = 0; i < transfer->n_ends; i++)
+      mosaic_record(run, op, &transfer->ends[i].memref, transfer->ends[i].writes);
     *at = transfer->next;
   }
   return remote;
@@ -248,9 +174,9 @@ Status mosaic_enqueue_dma(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
     TRY(on_peer(frame, op, peer, &dma.target, &dma.target));
     TRY(on_peer(frame, op, peer, &dma.target_semaphore, &dma.target_semaphore));
   }
-  TRY(touch_on(frame, op, run, &dma.source, false));
-  TRY(touch_on(frame, op, peer, &dma.target, true));
-  RETURN_IF(dma.source.buffer == dma.target.buffer && overlap(&dma.source, &dma.target),
+  TRY(mosaic_touch_on(frame, op, run, &dma.source, false));
+  TRY(mosaic_touch_on(frame, op, peer, &dma.target, true));
+  RETURN_IF(dma.source.buffer == dma.target.buffer && mosaic_overlap(&dma.source, &dma.target),
             mosaic_fail(frame, op, "it copies memory onto itself"));
   mosaic_copy(&dma.target, &dma.source);
   int64_t bytes = bytes_of(&dma.source);
@@ -284,13 +210,14 @@ static Status take(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *s
   RETURN_IF(amount < 0, mosaic_fail(frame, op, "it waits for %lld", (long long)amount));
   if (!is_enough(&enough)) TRY(mosaic_pause(frame, op, is_enough, &enough));
   *count_of(semaphore) -= amount;
+  mosaic_learn(frame->run, semaphore);
   return STATUS_OK;
 }
 
 static Status wait_for_bytes(MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *semaphore,
                              int64_t bytes) {
   TRY(take(frame, op, semaphore, bytes));
-  int64_t remote = transfers_retire(frame->run, semaphore, bytes);
+  int64_t remote = transfers_retire(frame->run, op, semaphore, bytes);
   talk_add(frame->run, TALK_WAIT, frame->run->device, NULL, semaphore, remote);
   return STATUS_OK;
 }
@@ -343,6 +270,7 @@ Status mosaic_signal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
     TRY(on_peer(frame, op, peer, &semaphore, &semaphore));
   }
   *count_of(&semaphore) += amount;
+  mosaic_tell(frame->run, &semaphore);
   talk_add(frame->run, TALK_SIGNAL, peer->device, NULL, &semaphore, amount);
   return STATUS_OK;
 }

@@ -10,7 +10,7 @@
 
 MosaicBuffer *mosaic_buffer_new(MosaicRun *run, uint64_t key, Tensor *tensor, bool is_semaphore) {
   MosaicBuffer *buffer = ARENA_NEW(run->arena, MosaicBuffer);
-  *buffer = (MosaicBuffer){tensor, key, is_semaphore};
+  *buffer = (MosaicBuffer){.tensor = tensor, .key = key, .is_semaphore = is_semaphore};
   VEC_PUSH(run->arena, &run->buffers, buffer);
   return buffer;
 }

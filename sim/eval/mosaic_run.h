@@ -15,6 +15,7 @@ typedef struct {
   Tensor *tensor;
   uint64_t key;      /* the same for the same buffer on all devices */
   bool is_semaphore; /* counts (s64), each of signals or of a DMA's bytes */
+  uint32_t **clocks; /* of semaphores, by element: what who signalled it knew; NULL: nothing yet */
 } MosaicBuffer;
 
 /* A view of a buffer. Where `packing` is above 1 an element holds so many of the buffer's, `packed_step`
@@ -50,6 +51,7 @@ struct MosaicTransfer {
 };
 
 typedef struct MosaicTeam MosaicTeam;
+typedef struct MosaicAccess MosaicAccess;
 
 /* The semaphores that devices signal each other by: elements of buffers, in the order in which they came up.
  */
@@ -67,7 +69,10 @@ typedef struct {
   const struct MosaicRow *const *rows; /* of mosaic_op.def, by name_id */
   Arena *arena;                        /* until the kernel ends */
   MosaicTeam *team;                    /* NULL where it runs alone */
-  uint32_t device;
+  uint32_t device, devices;
+  uint32_t *clock; /* by device: the epoch up to which this one knows what it did; NULL where it is alone */
+  MosaicAccess *accesses; /* the last of them */
+  uint32_t n_accesses;    /* so far */
   int64_t scratch_bytes;
   uint64_t ops, op_limit; /* run so far; at most, 0: any number */
   Ints bounds;            /* of the grid */
@@ -153,10 +158,23 @@ void fill_undefined(Tensor *tensor);
  * lie in it. */
 Status mosaic_part(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref,
                    const int64_t *starts, const int64_t *sizes, const int64_t *strides, MosaicMemref *part);
-/* A reading or writing of memory by an op: an error where a DMA is on it. */
-Status mosaic_touch(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref, bool writes);
 /* Copies between views of the same dimensions and element size. */
 void mosaic_copy(const MosaicMemref *to, const MosaicMemref *from);
+
+/* --- races --- */
+
+/* A reading or writing of memory by an op: an error where a DMA is on it. */
+Status mosaic_touch(const MosaicFrame *frame, const MosaicOp *op, const MosaicMemref *memref, bool writes);
+/* The same of memory of `owner`, who must have told that it is done with it. */
+Status mosaic_touch_on(const MosaicFrame *frame, const MosaicOp *op, MosaicRun *owner,
+                       const MosaicMemref *memref, bool writes);
+/* Whether two memrefs may have memory in common. */
+bool mosaic_overlap(const MosaicMemref *a, const MosaicMemref *b);
+/* Remembers that a device used its memory. */
+void mosaic_record(MosaicRun *run, const MosaicOp *op, const MosaicMemref *memref, bool writes);
+/* Whoever waits for the semaphore knows what this device knows now; and the waiting itself. */
+void mosaic_tell(MosaicRun *run, const MosaicMemref *semaphore);
+void mosaic_learn(MosaicRun *run, const MosaicMemref *semaphore);
 
 /* --- control --- */
 

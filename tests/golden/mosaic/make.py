@@ -111,3 +111,20 @@ write("random_bits", pl.pallas_call(random_bits, out_shape=OUT), (8, 256))
 write("reads_before_arrival", on_each(pl.pallas_call(reads_before_arrival, out_shape=OUT, scratch_shapes=[SCRATCH[0], pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA])),
       (64, 256))
 write("one_does_not_send", on_each(pl.pallas_call(one_does_not_send, out_shape=OUT, scratch_shapes=[pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA])), (64, 256))
+
+
+def credit_too_early(x_ref, out_ref, landing, sent, received, credit):
+    left = jax.lax.rem(jax.lax.axis_index("x") + 7, 8)
+    out_ref[...] = jnp.zeros_like(out_ref)
+    for _ in range(2):
+        copy = to_the_right(x_ref, landing, sent, received)
+        copy.start()
+        copy.wait()
+        pl.semaphore_signal(credit, 1, device_id=left, device_id_type=pl.DeviceIdType.LOGICAL)
+        out_ref[...] += landing[...]
+        pl.semaphore_wait(credit, 1)
+
+
+write("credit_too_early",
+      on_each(pl.pallas_call(credit_too_early, out_shape=OUT,
+                             scratch_shapes=[SCRATCH[0], pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.DMA, pltpu.SemaphoreType.REGULAR])), (64, 256))
