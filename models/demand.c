@@ -7,7 +7,8 @@
  *
  * A kernel with a product runs in steps, a window of operands and results each: while one is computed, the
  * next is loaded and the last rounded and stored. So the first load and the last store stand alone, and a
- * step and the kernel's start cost something too. */
+ * step and the kernel's start cost something too. Other kernels on arrays have a start; scalars have a unit
+ * of their own. */
 #include "models/demand.h"
 #include "models/cost.h"
 #include "models/kernel_model.h"
@@ -103,10 +104,9 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
 static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Matmul product = matmul_of(module, comp, instr);
   double cycles = mxu_cycles(pod, product, mxu_passes(pod, module, comp, instr));
-  bool narrow = shape_is_array(instr->shape) && dtype_bits(instr->shape->dtype) < 32;
   double multiplications = product.batch * product.parts * product.m * product.n * product.k;
   return (Demand){.mxu_ps = demand_cycles_ps(pod, cycles),
-                  .rounding_ps = narrow ? demand_cycles_ps(pod, mxu_rounding_cycles(pod, product)) : 0,
+                  .rounding_ps = demand_cycles_ps(pod, mxu_rounding_cycles(pod, product)),
                   .flops = whole(2 * multiplications)};
 }
 
@@ -141,8 +141,13 @@ Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, cons
   return demand;
 }
 
+bool is_rounded(const Shape *result) {
+  return shape_is_array(result) && dtype_bits(result->dtype) < 32;
+}
+
 Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Demand demand = demand_of_units(pod, module, comp, instr);
+  if (!is_rounded(instr->shape)) demand.rounding_ps = 0;
   demand.hbm_bytes = demand_write_bytes(module, comp, instr);
   for (uint32_t i = 0; i < instr->operands.n; i++) {
     bool again = false;
@@ -160,6 +165,7 @@ Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Inst
 Demand demand_add(Demand a, Demand b) {
   return (Demand){.mxu_ps = sum_of(a.mxu_ps, b.mxu_ps),
                   .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
+                  .start_ps = sum_of(a.start_ps, b.start_ps),
                   .rounding_ps = sum_of(a.rounding_ps, b.rounding_ps),
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
@@ -214,8 +220,9 @@ int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
                         {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM},
                         {ps_of((double)demand.host_bytes, pod->host_bw_Bps), BOUND_HOST}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
-  if (bound != NULL) *bound = time.bound;
-  return time.ps;
+  int64_t start_ps = demand.mxu_ps > 0 ? 0 : demand.start_ps;
+  if (bound != NULL) *bound = start_ps > time.ps ? BOUND_LATENCY : time.bound;
+  return sum_of(time.ps, start_ps);
 }
 
 const char *bound_text(Bound bound) {

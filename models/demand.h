@@ -21,6 +21,7 @@ const char *bound_text(Bound bound);
 
 typedef struct {
   int64_t mxu_ps, vpu_ps; /* time of the units when nothing else holds them up */
+  int64_t start_ps;       /* beside the work of a kernel that reads arrays, and holds no product */
   int64_t rounding_ps;    /* in which a product's results leave the arrays for a narrower type */
   int64_t hbm_bytes;      /* read and written */
   int64_t copy_bytes;     /* that cross between HBM and VMEM meanwhile, for other kernels */
@@ -34,7 +35,9 @@ typedef struct {
 /* Demand of one instruction on its own (operands from HBM, result to HBM); control flow and collectives
  * demand nothing here. */
 Demand demand_of(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);
-/* Of it the units' part: no bytes. */
+/* Whether results of this shape are narrower than the sums of a product that they are made of. */
+bool is_rounded(const Shape *result);
+/* Of it the units' part: no bytes; of a product as if its results were rounded. */
 Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);
 
 /* Bytes that an instruction reads of its operand number `operand`: of what it slices or looks up only the

@@ -31,21 +31,30 @@ static const Shape *operand_shape(const Module *module, uint32_t comp, const Ins
   return i < instr->operands.n ? comp_instr(module, comp, instr->operands.at[i])->shape : instr->shape;
 }
 
-/* Combinations for one result of a window: one after another, or doubling the reach each time. */
-static double window_steps(Window window) {
+/* Whether each place of a window holds all of a dimension: every result along it is the same. */
+static bool covers(const WindowDim *window, int64_t in, int64_t out) {
+  bool plain = window->lhs_dilate == 1 && window->rhs_dilate == 1 && window->stride > 0;
+  return plain && window->size - window->pad_low >= in && window->pad_low / window->stride >= out - 1;
+}
+
+/* Combinations for one result of a window: one after another, or doubling the reach each time; where results
+ * are the same, as many as a reduction takes. */
+static double window_steps(Window window, const Shape *in, const Shape *out) {
   double steps = 0;
-  for (uint32_t i = 0; i < window.n; i++) {
+  for (uint32_t i = 0; i < window.n && i < in->rank && i < out->rank; i++) {
     double size = (double)window.at[i].size;
-    steps += fmin(size - 1, 2 * ceil(log2(fmax(size, 1))));
+    steps += covers(&window.at[i], in->dims[i], out->dims[i]) ? size > 1
+                                                              : fmin(size - 1, 2 * ceil(log2(fmax(size, 1))));
   }
   return steps;
 }
 
 /* A reduction's combiner runs once for each element that goes in. */
 static VectorWork reduce_work(const Module *module, uint32_t comp, const Instr *instr, double out) {
-  double in = elements_of(operand_shape(module, comp, instr, 0));
-  double values = fmax(instr->operands.n / 2, 1), steps = fmax(in - out, 0);
-  if (instr->op != OP_REDUCE) steps = fmax(in, out) * window_steps(instr_window(instr));
+  const Shape *from = operand_shape(module, comp, instr, 0), *to = instr->shape;
+  double in = elements_of(from), values = fmax(instr->operands.n / 2, 1), steps = fmax(in - out, 0);
+  while (shape_is_tuple(to) && to->rank > 0) to = to->parts[0];
+  if (instr->op != OP_REDUCE) steps = fmax(in, out) * window_steps(instr_window(instr), from, to);
   return (VectorWork){.operations = steps * values, .flops = steps};
 }
 

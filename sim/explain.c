@@ -136,16 +136,29 @@ static void add_compute(Explanation *explanation) {
                " bytes in, %" PRId64 " out in windows\n",
                demand->load_bytes, demand->store_bytes);
   }
+  if (demand->mxu_ps == 0 && demand->start_ps > 0) {
+    add_time(explanation, "and its start", demand->start_ps);
+    buf_add(buf, STR("   cycles / clock\n"));
+  }
   buf_add(buf, STR("  and beside DMAs    what they read and write meanwhile goes through the same HBM\n"));
   buf_printf(buf, "bound by %s; ", bound_text(step->bound));
   human_flops(buf, demand->flops);
   if (demand->hbm_bytes > 0)
     buf_printf(buf, ", %.3g FLOP a byte of HBM", (double)demand->flops / (double)demand->hbm_bytes);
   buf_add(buf, STR("\nconstants\n"));
-  static const char *const keys[] = {"chip.clock",           "chip.mxu_count",        "chip.mxu_size",
-                                     "chip.mxu_tile_cycles", "chip.mxu_round_cycles", "chip.kernel_start",
-                                     "chip.kernel_step",     "chip.window",           "chip.vpu_alus",
-                                     "hbm.bandwidth",        "hbm.efficiency",        "hbm.window_efficiency",
+  static const char *const keys[] = {"chip.clock",
+                                     "chip.mxu_count",
+                                     "chip.mxu_size",
+                                     "chip.mxu_tile_cycles",
+                                     "chip.mxu_round_cycles",
+                                     "chip.kernel_start",
+                                     "chip.kernel_step",
+                                     "chip.window",
+                                     "chip.vector_start",
+                                     "chip.vpu_alus",
+                                     "hbm.bandwidth",
+                                     "hbm.efficiency",
+                                     "hbm.window_efficiency",
                                      "vmem.bandwidth"};
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
 }

@@ -168,7 +168,7 @@ static bool is_maximum(const Module *module, const Instr *reduce) {
 /* Whether a kernel can go on with the rows that a reduction reduces, as the TPU compiler has it: of a
  * maximum, as in a softmax, where rows are short. Others are kernels of their own. */
 static bool goes_on(const Fuser *fuser, const Instr *reduce) {
-  enum { LONGEST_ROW = 1024 };
+  enum { LONGEST_ROW = 2048 };
   const Shape *in = fuser->body->instrs.at[reduce->operands.at[0]].shape;
   int64_t kept = shape_is_array(reduce->shape) ? shape_elements(reduce->shape) : 0;
   return kept > 0 && is_maximum(fuser->module, reduce) && shape_elements(in) / kept <= LONGEST_ROW;
@@ -237,12 +237,31 @@ static bool would_go_back(const Fuser *fuser, const Instr *reduce, uint32_t grou
          shape_elements(result) > shape_elements(reduce->shape);
 }
 
+/* Whether a product of queries and keys takes them apart into heads within its kernel, which then does
+ * nothing else. Wide projections write their rows as they are; narrow ones write their columns as rows, so
+ * that heads are there already. */
+static bool reorders_heads(const Fuser *fuser, uint32_t product) {
+  enum { WIDE = 2048, HEAD = 128 };
+  Ids operands = fuser->body->instrs.at[product].operands;
+  for (uint32_t k = 0; k < operands.n; k++) {
+    const Instr *from = &fuser->body->instrs.at[operands.at[k]];
+    const Shape *heads = from->shape;
+    while (from->op == OP_RESHAPE || from->op == OP_TRANSPOSE || from->op == OP_BITCAST)
+      from = &fuser->body->instrs.at[from->operands.at[0]];
+    const Shape *whole = from->shape;
+    if (!shape_is_array(whole) || whole->rank == 0 || whole->rank >= heads->rank) continue;
+    if (whole->dims[whole->rank - 1] >= WIDE && heads->dims[heads->rank - 1] % HEAD == 0) return true;
+  }
+  return false;
+}
+
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
  * together: rows must not be too long for that. */
-static bool product_can_join(const Fuser *fuser, uint32_t group) {
-  enum { LONGEST_ROW_OF_RESULTS = 4096 };
-  return !fuser->has_product[group] && !fuser->goes_back[group] &&
-         fuser->longest_row[group] <= LONGEST_ROW_OF_RESULTS;
+static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
+  enum { LONGEST_ROW_OF_RESULTS = 4096, LONGEST_ROW_GONE_BACK = 1024 };
+  bool back = fuser->goes_back[group];
+  return !fuser->has_product[group] && !(back && reorders_heads(fuser, product)) &&
+         fuser->longest_row[group] <= (back ? LONGEST_ROW_GONE_BACK : LONGEST_ROW_OF_RESULTS);
 }
 
 /* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.
@@ -286,7 +305,7 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   case ROLE_REDUCE:
     return !fuser->has_product[group] && (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
-    return !is_parted(fuser, at) && product_can_join(fuser, group) &&
+    return !is_parted(fuser, at) && product_can_join(fuser, group, at) &&
            shape_elements(instr->shape) == fuser->most_elements[group];
   default: return false;
   }
@@ -323,7 +342,7 @@ static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
   if (shape_elements(instr->shape) != fuser->most_elements[group]) return false;
   bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP;
   bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
-  if (role == ROLE_PRODUCT && !product_can_join(fuser, group)) return false;
+  if (role == ROLE_PRODUCT && !product_can_join(fuser, group, at)) return false;
   return (loop || reduce) && !fuser->has_product[group] && group - at < FARTHEST_REDUCTION &&
          needs_only_what_stands_before(fuser, group, at);
 }

@@ -275,18 +275,52 @@ static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;
 }
 
-/* A product that finds next to nothing in VMEM goes through its operands in blocks of results, and through
- * the contraction in steps; `more_bytes` more of HBM. */
-static void add_steps(const Pod *pod, const Kernel *kernel, int64_t read_bytes, int64_t more_bytes,
-                      Demand *demand) {
-  if (read_bytes - demand->load_bytes > read_bytes / 16) return;
-  load(demand, more_bytes, true);
+/* What the products of a kernel need beside their own work. */
+typedef struct {
+  double elements;       /* of the largest result */
+  double summing_cycles; /* where the contraction goes in steps */
+} Products;
+
+static Products products_of(const Kernel *kernel) {
+  Products products = {0};
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
-    if (op_cost(instr->op) != COST_MXU) continue;
-    double cycles = mxu_summing_cycles(pod, matmul_of(kernel->module, kernel->comp, instr));
-    *demand = demand_add(*demand, (Demand){.mxu_ps = demand_cycles_ps(pod, cycles)});
+    Products own = {0};
+    Arena *scratch = arena_new();
+    Kernel callee;
+    if (open_callee(scratch, kernel->pod, kernel->module, instr, &callee)) own = products_of(&callee);
+    arena_free(scratch);
+    if (op_cost(instr->op) == COST_MXU && shape_is_array(instr->shape))
+      own = (Products){(double)shape_elements(instr->shape),
+                       mxu_summing_cycles(kernel->pod, matmul_of(kernel->module, kernel->comp, instr))};
+    products.elements = fmax(products.elements, own.elements);
+    products.summing_cycles += own.summing_cycles;
   }
+  return products;
+}
+
+/* A product that finds next to nothing in VMEM goes through its operands in blocks of results, and through
+ * the contraction in steps; `more_bytes` more of HBM. */
+static void add_steps(const Kernel *kernel, int64_t read_bytes, int64_t more_bytes, Demand *demand) {
+  if (demand->mxu_ps == 0 || read_bytes - demand->load_bytes > read_bytes / 16) return;
+  load(demand, more_bytes, true);
+  int64_t mxu_ps = demand_cycles_ps(kernel->pod, products_of(kernel).summing_cycles);
+  *demand = demand_add(*demand, (Demand){.mxu_ps = mxu_ps});
+}
+
+/* Results that stay wide, or do not leave the kernel, are not rounded. */
+static void keep_rounding(const Kernel *kernel, double rounded_elements, Demand *demand) {
+  if (demand->rounding_ps > 0 && rounded_elements < products_of(kernel).elements / 2) demand->rounding_ps = 0;
+}
+
+static double rounded_elements(const Shape *result) {
+  return is_rounded(result) ? (double)shape_elements(result) : 0;
+}
+
+/* A kernel starts with the first windows of the arrays that it reads. */
+static void start_on(const Pod *pod, const Shape *shape, Demand *demand) {
+  if (shape_is_array(shape) && shape_elements(shape) > 1)
+    demand->start_ps = demand_cycles_ps(pod, (double)pod->vector_start_cycles);
 }
 
 /* Work of the members, and of what is made anew for them. */
@@ -301,8 +335,11 @@ static Demand work_of(const Pod *pod, const Kernel *kernel) {
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     Demand own = demand_of_units(pod, kernel->module, kernel->comp, instr);
-    if (instr->op == OP_FUSION) own = fusion_demand(pod, kernel->module, kernel->comp, instr);
-    own.hbm_bytes = own.vmem_bytes = own.load_bytes = own.store_bytes = 0;
+    Arena *scratch = arena_new();
+    Kernel callee;
+    if (instr->op == OP_FUSION && open_callee(scratch, pod, kernel->module, instr, &callee))
+      own = work_of(pod, &callee);
+    arena_free(scratch);
     own.vpu_ps = (int64_t)((double)own.vpu_ps * kernel->shares[i]);
     demand = demand_add(demand, own);
   }
@@ -330,20 +367,25 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   Kernel kernel = open_kernel(scratch, pod, module, comp, groups, last);
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
+  bool copies = kernel.body->instrs.at[last].op == OP_COPY_START || demand.host_bytes > 0; /* DMAs */
   int64_t more_bytes = 0;
   for (uint32_t i = 0; i < reads.n; i++) {
     bool from_hbm = read_from_hbm(&kernel, reads.at[i].value);
     load(&demand, reads.at[i].bytes, from_hbm);
+    if (!copies) start_on(pod, kernel.body->instrs.at[reads.at[i].value].shape, &demand);
     more_bytes += from_hbm ? reads.at[i].more_bytes : 0;
   }
   int64_t read_bytes = demand.vmem_bytes;
   prefetch_largest(pod, &kernel, &reads, &demand);
-  add_steps(pod, &kernel, read_bytes, more_bytes, &demand);
+  add_steps(&kernel, read_bytes, more_bytes, &demand);
+  double rounded = 0;
   for (uint32_t i = 0; i < kernel.members.n; i++) {
     uint32_t value = kernel.members.at[i];
-    if (groups->leaves[value] && !groups->repeated[value])
-      store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
+    if (!groups->leaves[value] || groups->repeated[value]) continue;
+    store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
+    rounded = fmax(rounded, rounded_elements(kernel.body->instrs.at[value].shape));
   }
+  keep_rounding(&kernel, rounded, &demand);
   if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
   add_estimated_bytes(&kernel, &demand);
   arena_free(scratch);
@@ -383,15 +425,20 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   for (uint32_t i = 0; i < reads.n; i++) {
     const Instr *from = given(&kernel, comp, fusion, reads.at[i].value);
     load_given(module, comp, from, reads.at[i].bytes, &demand);
+    start_on(pod, from->shape, &demand);
     more_bytes += in_hbm(from->shape) ? reads.at[i].more_bytes : 0;
   }
-  add_steps(pod, &kernel, demand.vmem_bytes, more_bytes, &demand);
+  add_steps(&kernel, demand.vmem_bytes, more_bytes, &demand);
   const Instr *root = &body->instrs.at[body->root];
   const Shape *result = fusion->shape;
   bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;
+  double rounded = parts ? 0 : rounded_elements(result);
   if (!parts) store(&demand, written(&kernel, body->root), in_hbm(result));
-  for (uint32_t k = 0; parts && k < result->rank; k++)
+  for (uint32_t k = 0; parts && k < result->rank; k++) {
     store(&demand, written(&kernel, root->operands.at[k]), in_hbm(result->parts[k]));
+    rounded = fmax(rounded, rounded_elements(result->parts[k]));
+  }
+  keep_rounding(&kernel, rounded, &demand);
   arena_free(scratch);
   return demand;
 }

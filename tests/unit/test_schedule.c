@@ -93,7 +93,16 @@ Test(schedule, an_elementwise_chain_is_one_step_that_reads_and_writes_once) {
   cr_assert_eq(step(0)->instrs.n, 5);
   cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 10.0 * 1024 * 1024, 8);
   cr_assert_eq(step(0)->bound, BOUND_HBM);
-  cr_assert_float_eq((double)step(0)->time_ps, 10.0 * 1024 * 1024 / (0.9 * 8.19e11) * 1e12, 100);
+  double hbm_s = 10.0 * 1024 * 1024 / (0.9 * 8.19e11), start_s = 1820 / 1.5e9;
+  cr_assert_float_eq((double)step(0)->time_ps, (hbm_s + start_s) * 1e12, 100);
+}
+
+/* Of a register the TPU compiler estimates 1840 cycles; scalars have a unit of their own. */
+Test(schedule, a_kernel_on_arrays_has_a_start) {
+  run("HloModule m\nENTRY e {\n  x = f32[8,128] parameter(0)\n  ROOT y = f32[8,128] add(x, x)\n}\n");
+  cr_assert_float_eq((double)step(0)->time_ps * 1e-12 * 1.5e9, 1840, 40);
+  run("HloModule m\nENTRY e {\n  x = f32[] parameter(0)\n  ROOT y = f32[] add(x, x)\n}\n");
+  cr_assert_lt(step(0)->time_ps, 100);
 }
 
 #define TWO_KERNELS(size)                                                                                    \
@@ -260,6 +269,52 @@ Test(schedule, a_softmax_goes_on_with_short_rows) {
   run(SOFTMAX("65536", "1024"));
   expect_steps(2);
   for (uint32_t s = 0; s < 2; s++) cr_assert_float_eq((double)step(s)->demand.hbm_bytes, 512 << 20, 300000);
+}
+
+#define ATTENTION(columns, heads, length)                                                                    \
+  "HloModule m\n" SUM "ENTRY e {\n"                                                                          \
+  "  x = bf16[4," length "," columns "] parameter(0)\n  y = bf16[4," length "," columns "] parameter(1)\n"   \
+  "  q = bf16[4," length "," heads ",128] reshape(x)\n  k = bf16[4," length "," heads ",128] reshape(y)\n"   \
+  "  p = bf16[4," heads "," length "," length "] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, "    \
+  "lhs_contracting_dims={3}, rhs_contracting_dims={3}\n"                                                     \
+  "  f = f32[4," heads "," length "," length "] convert(p)\n"                                                \
+  "  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n"                                               \
+  "  m = f32[4," heads "," length "] reduce(f, low), dimensions={3}, to_apply=max\n"                         \
+  "  mm = f32[4," heads "," length "," length "] broadcast(m), dimensions={0,1,2}\n"                         \
+  "  d = f32[4," heads "," length "," length "] subtract(f, mm)\n"                                           \
+  "  e = f32[4," heads "," length "," length "] exponential(d)\n"                                            \
+  "  s = f32[4," heads "," length "] reduce(e, zero), dimensions={3}, to_apply=sum\n"                        \
+  "  ss = f32[4," heads "," length "," length "] broadcast(s), dimensions={0,1,2}\n"                         \
+  "  ROOT r = f32[4," heads "," length "," length "] divide(e, ss)\n}\n"
+
+/* As the TPU compiler has it: scores, maxima, exponentials and their sums in one kernel where heads are
+ * there already. What stays in f32 is not rounded. */
+Test(schedule, a_softmax_of_short_rows_is_made_with_the_scores) {
+  run(ATTENTION("1024", "8", "1024"));
+  expect_steps(2);
+  cr_assert_gt(step(0)->demand.mxu_ps, 0);
+  cr_assert_eq(step(0)->demand.rounding_ps, 0);
+}
+
+Test(schedule, a_softmax_of_long_rows_or_many_heads_follows_the_scores) {
+  run(ATTENTION("2048", "16", "1024"));
+  expect_steps(3);
+  cr_assert_gt(step(0)->demand.rounding_ps, 0, "the scores are stored as bf16");
+  run(ATTENTION("1024", "8", "2048"));
+  expect_steps(3);
+}
+
+/* A window that holds the whole row from each place is a reduction, not one for each result. */
+Test(schedule, a_window_over_all_of_a_row_is_reduced_once) {
+  run("HloModule m\n" SUM "ENTRY e {\n  x = f32[4096,1024] parameter(0)\n  z = f32[] constant(0)\n"
+      "  ROOT r = f32[4096,1024] reduce-window(x, z), window={size=1x2047 pad=0_0x1023_1023}, "
+      "to_apply=max\n}\n");
+  int64_t whole_ps = step(0)->demand.vpu_ps;
+  run("HloModule m\n" SUM "ENTRY e {\n  x = f32[4096,1024] parameter(0)\n  z = f32[] constant(0)\n"
+      "  ROOT r = f32[4096,1024] reduce-window(x, z), window={size=1x1024 pad=0_0x1023_0}, "
+      "to_apply=max\n}\n");
+  double times = (double)step(0)->demand.vpu_ps / (double)whole_ps;
+  cr_assert_float_eq(times, 20, 0.01, "running maxima double their reach");
 }
 
 /* Three kernels go through the rows; the last writes too. */
