@@ -146,7 +146,7 @@ typedef struct {
 static Stay send(Copier *copier, uint32_t value) {
   const Shape *shape = copier->body->instrs.at[value].shape;
   uint32_t born = copier->runs_at[value];
-  Stay not = {.until = born};
+  Stay not = {.until = is_there_from_start(copier->body, value) ? 0 : born};
   if (!is_kernel(copier, copier->groups->runs[born]) || !shape_is_array(shape)) return not ;
   double bytes = (double)shape_bytes(shape);
   uint32_t end = earliest_end(copier, born, copier->needed[value], bytes);

@@ -258,10 +258,9 @@ static bool reorders_heads(const Fuser *fuser, uint32_t product) {
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
  * together: rows must not be too long for that. */
 static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
-  enum { LONGEST_ROW_OF_RESULTS = 4096, LONGEST_ROW_GONE_BACK = 1024 };
-  bool back = fuser->goes_back[group];
-  return !fuser->has_product[group] && !(back && reorders_heads(fuser, product)) &&
-         fuser->longest_row[group] <= (back ? LONGEST_ROW_GONE_BACK : LONGEST_ROW_OF_RESULTS);
+  enum { LONGEST_ROW_GONE_BACK = 1024 };
+  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !reorders_heads(fuser, product);
+  return !fuser->has_product[group] && (!fuser->goes_back[group] || fits);
 }
 
 /* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.

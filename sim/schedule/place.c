@@ -7,14 +7,17 @@
 #include "sim/schedule/place.h"
 #include "models/tiling.h"
 #include "sim/schedule/copies.h"
+#include "sim/schedule/schedule.h"
+#include "sim/schedule/traffic.h"
 
 #include <stdlib.h>
 
 typedef struct {
   uint32_t value, born, dies; /* places of groups in their order */
-  uint32_t uses;
+  uint32_t uses, first_use;
+  int64_t longest_gap_ps; /* between one use and the next */
   int64_t bytes;
-  bool passes_block;
+  bool passes_block, often;
 } Life;
 
 typedef Vec(Life) Lives;
@@ -24,8 +27,9 @@ typedef struct {
   uint32_t comp;
   const Comp *body;
   const Groups *groups;
-  Life *lives; /* by instruction */
-  bool *stays; /* by instruction: in HBM */
+  Life *lives;       /* by instruction */
+  bool *stays;       /* by instruction: in HBM */
+  int64_t *start_ps; /* by place: when its group runs, roughly */
 } Placer;
 
 /* A block that a ring passes on is used where it comes, and goes; so is one that goes into the first ring. */
@@ -55,11 +59,23 @@ static bool passes_on(const Placer *placer, uint32_t at) {
   return placer->groups->repeated[at] || is_name(placer->module, placer->comp, &placer->body->instrs.at[at]);
 }
 
+/* The time from a place to the first use behind it, as the last of the gaps so far; uses come from the end.
+ */
+static void note_gap(const Placer *placer, Life *life, uint32_t place) {
+  if (life->first_use == NO_ID || place > life->first_use) return;
+  int64_t gap_ps = placer->start_ps[life->first_use] - placer->start_ps[place];
+  if (gap_ps > life->longest_gap_ps) life->longest_gap_ps = gap_ps;
+}
+
 static void note_use(Placer *placer, uint32_t value, uint32_t user) {
   Life *life = &placer->lives[value], *next = &placer->lives[user];
   bool passes = passes_on(placer, user);
   bool outside = placer->groups->last[value] != placer->groups->last[user];
   uint32_t dies = passes ? next->dies : next->born;
+  note_gap(placer, life, dies);
+  if (passes && next->longest_gap_ps > life->longest_gap_ps) life->longest_gap_ps = next->longest_gap_ps;
+  uint32_t first = passes ? next->first_use : next->born;
+  if (first < life->first_use) life->first_use = first;
   if (dies > life->dies) life->dies = dies;
   if (outside) life->uses += passes ? next->uses : 1;
   if (placer->body->instrs.at[user].op == OP_OPT_BARRIER) life->passes_block = true;
@@ -73,8 +89,29 @@ static void find_births(Placer *placer) {
     uint32_t leader = placer->groups->runs[i];
     Ids members = leader == NO_ID ? (Ids){NULL, 0} : group_members(placer->groups, leader);
     for (uint32_t k = 0; k < members.n; k++)
-      placer->lives[members.at[k]] = (Life){.value = members.at[k], .born = i, .dies = i};
+      placer->lives[members.at[k]] = (Life){.value = members.at[k], .born = i, .dies = i, .first_use = NO_ID};
   }
+}
+
+/* Roughly: as if all lay in HBM. */
+static void find_starts(const Pod *pod, Placer *placer) {
+  int64_t now_ps = 0;
+  for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
+    uint32_t leader = placer->groups->runs[i];
+    placer->start_ps[i] = now_ps;
+    if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
+    Demand demand = group_demand(pod, placer->module, placer->comp, placer->groups, leader);
+    now_ps += demand_ps(pod, demand, NULL);
+  }
+}
+
+/* Whether a value is used often enough to stay: as the TPU compiler's assignment of memory spaces has it, no
+ * use may come later than so many times the copy of it takes; else it is better sent and brought back. */
+static bool is_used_often(const Pod *pod, const Placer *placer, Life *life) {
+  enum { LONGEST_STAY = 20 };
+  note_gap(placer, life, life->born);
+  double copy_s = (double)life->bytes / (pod->hbm_bw_Bps * pod->hbm_efficiency);
+  return (double)life->longest_gap_ps * 1e-12 <= LONGEST_STAY * copy_s;
 }
 
 static void find_lives(Placer *placer) {
@@ -86,7 +123,7 @@ static void find_lives(Placer *placer) {
   }
 }
 
-static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
+static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t room) {
   Lives lives = {0};
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
     const Instr *instr = &placer->body->instrs.at[i];
@@ -94,7 +131,9 @@ static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
     life->bytes = made ? tiled_bytes(instr->shape) : 0;
     life->passes_block = passes_block(placer, i);
-    if (made && !placer->stays[i] && life->uses > 0 && life->bytes <= room) VEC_PUSH(arena, &lives, *life);
+    if (!made || placer->stays[i] || life->uses == 0 || life->bytes > room) continue;
+    life->often = is_used_often(pod, placer, life);
+    VEC_PUSH(arena, &lives, *life);
   }
   return lives;
 }
@@ -103,6 +142,7 @@ static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
 static int by_gain(const void *left, const void *right) {
   const Life *a = left, *b = right;
   if (a->passes_block != b->passes_block) return a->passes_block ? 1 : -1;
+  if (a->often != b->often) return a->often ? -1 : 1;
   double gain_a = (1.0 + a->uses) / (1.0 + a->dies - a->born);
   double gain_b = (1.0 + b->uses) / (1.0 + b->dies - b->born);
   if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;
@@ -113,11 +153,18 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   Arena *scratch = arena_new();
   const Comp *body = module_comp(module, comp);
   uint32_t n = body->instrs.n;
-  Placer placer = {module, comp, body, groups, ARENA_ARRAY(scratch, Life, n), ARENA_ARRAY(scratch, bool, n)};
+  Placer placer = {module,
+                   comp,
+                   body,
+                   groups,
+                   ARENA_ARRAY(scratch, Life, n),
+                   ARENA_ARRAY(scratch, bool, n),
+                   ARENA_ARRAY(scratch, int64_t, n)};
   find_births(&placer);
+  find_starts(pod, &placer);
   find_lives(&placer);
   int64_t bytes = pod->vmem_bytes - pod->vmem_windows_bytes;
-  Lives lives = candidates(scratch, &placer, bytes);
+  Lives lives = candidates(scratch, pod, &placer, bytes);
   if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
   VmemRoom room = vmem_room_new(scratch, bytes, n);
   groups->in_vmem = ARENA_ARRAY(arena, bool, n);

@@ -6,6 +6,7 @@
  * own. */
 #include "sim/schedule/schedule.h"
 #include "models/cost.h"
+#include "sim/schedule/hasten.h"
 #include "sim/schedule/liveness.h"
 #include "sim/schedule/loop_carry.h"
 #include "sim/schedule/overlap.h"
@@ -165,14 +166,14 @@ static void flush_names(Maker *maker) {
   maker->names.n = 0;
 }
 
-/* Names what is made anew for a step that runs at `at`, but stands behind it. */
-static void name_needs(Maker *maker, uint32_t at, uint32_t member) {
+/* Names what is made anew for a step, and has not come up. */
+static void name_needs(Maker *maker, uint32_t member) {
   Ids operands = maker->body->instrs.at[member].operands;
   for (uint32_t k = 0; k < operands.n; k++) {
     uint32_t operand = operands.at[k];
-    bool behind = operand > at && maker->groups->repeated[operand] && !maker->named[operand];
-    if (!behind || maker->groups->last[operand] != operand) continue;
-    name_needs(maker, at, operand);
+    bool unnamed = maker->groups->repeated[operand] && !maker->named[operand];
+    if (!unnamed || maker->groups->last[operand] != operand) continue;
+    name_needs(maker, operand);
     name(maker, operand);
   }
 }
@@ -190,7 +191,7 @@ static Status make_group(Maker *maker, uint32_t at, Demand *sum) {
     for (uint32_t k = 0; k < members.n; k++) name(maker, members.at[k]);
     return STATUS_OK;
   }
-  for (uint32_t k = 0; k < members.n; k++) name_needs(maker, at, members.at[k]);
+  for (uint32_t k = 0; k < members.n; k++) name_needs(maker, members.at[k]);
   flush_names(maker);
   Step step;
   int64_t flops;
@@ -216,7 +217,7 @@ static Status make_steps(Scheduler *scheduler, uint32_t comp, bool timed, const 
     if (groups->last[i] == i && is_there_from_start(body, i)) name(&maker, i);
   }
   for (uint32_t i = 0; i < n; i++) {
-    if (groups->runs[i] != NO_ID && !maker.named[i]) TRY(make_group(&maker, i, &sum));
+    if (groups->runs[i] != NO_ID && !maker.named[groups->runs[i]]) TRY(make_group(&maker, i, &sum));
   }
   flush_names(&maker);
   scheduler->flops[comp] = sum.flops;
@@ -236,6 +237,7 @@ static Status schedule_comp(Scheduler *scheduler, uint32_t comp, bool timed) {
   bool fuses = timed && !scheduler->fused;
   Groups groups = fuses ? groups_fused(scheduler->arena, scheduler->pod, module, comp, scheduler->anew[comp])
                         : groups_single(scheduler->arena, module, comp);
+  if (fuses && comp == module->entry) groups_hasten(scheduler->arena, module, &groups);
   if (fuses) groups_place(scheduler->arena, scheduler->pod, module, comp, &groups);
   made->repeated = groups.repeated;
   made->in_vmem = groups.in_vmem;

@@ -325,6 +325,22 @@ Test(schedule, a_softmax_of_long_rows_reads_them_again) {
     cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
 }
 
+/* As a gradient that JAX writes at the end: what it is made of need not stay. */
+Test(schedule, what_only_leaves_the_program_is_made_early) {
+  run("HloModule m\nENTRY e {\n  x = f32[1024,1024] parameter(0)\n"
+      "  a = f32[1024,1024] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  b = f32[1024,1024] dot(a, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  c = f32[1024,1024] dot(b, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  d = f32[1024,1024] dot(c, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  k = f32[] constant(2)\n  kk = f32[1024,1024] broadcast(k), dimensions={}\n"
+      "  g = f32[1024,1024] dot(a, a), lhs_contracting_dims={0}, rhs_contracting_dims={0}\n"
+      "  s = f32[1024,1024] multiply(g, kk)\n  u = f32[1024,1024] subtract(x, s)\n"
+      "  ROOT t = (f32[1024,1024], f32[1024,1024]) tuple(d, u)\n}\n");
+  const Comp *entry = module_comp(module, module->entry);
+  uint32_t third = step(2)->instrs.at[step(2)->instrs.n - 1]; /* beside the step behind `a` */
+  cr_assert(str_is(entry->instrs.at[third].name, "u"), "%.*s", STR_ARG(entry->instrs.at[third].name));
+}
+
 /* The body makes the broadcast that the loop only carries. */
 Test(schedule, a_loop_makes_broadcasts_that_it_carries_anew) {
   run("HloModule m\n"
