@@ -1,15 +1,17 @@
 /* Placement. In: the groups of a computation in their order; out: the values that never see HBM.
  *
- * The one idea: VMEM is a room that values share over time. They are taken in the order of what they save,
- * reads and the write, for each step that they stay; one that finds room over its whole life gets it (as the
- * TPU compiler's assignment of memory spaces does). The rest of VMEM is left to the kernels' own windows.
- * Parameters, results and what loops, branches and calls carry stay in HBM. */
+ * The one idea: VMEM is a room that values share over time. Operands of products that are there from the
+ * start come first. Then values are taken in the order of what they save, reads and the write; one that finds
+ * room over its whole life gets it (as the TPU compiler's assignment of memory spaces does). The rest of VMEM
+ * is left to the kernels' own windows. Parameters, results and what loops, branches and calls carry stay in
+ * HBM. */
 #include "sim/schedule/place.h"
 #include "models/tiling.h"
 #include "sim/schedule/copies.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/traffic.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct {
@@ -123,6 +125,34 @@ static void find_lives(Placer *placer) {
   }
 }
 
+/* The largest operand of the group's kernel that is there from the start and fits. */
+static int64_t largest_given(Arena *scratch, const Pod *pod, const Placer *placer, uint32_t group,
+                             int64_t room_bytes) {
+  Reads reads = group_reads(scratch, pod, placer->module, placer->comp, placer->groups, group);
+  int64_t most = 0;
+  for (uint32_t i = 0; i < reads.n; i++) {
+    uint32_t value = reads.at[i].value;
+    bool whole = reads.at[i].bytes >= shape_bytes(placer->body->instrs.at[value].shape);
+    bool given = whole && is_there_from_start(placer->body, value) && reads.at[i].bytes <= room_bytes;
+    if (given && reads.at[i].bytes > most) most = reads.at[i].bytes;
+  }
+  return most;
+}
+
+/* Such an operand of a product, as a weight, is brought to VMEM while the product before runs. */
+static void reserve_operands(Arena *scratch, const Pod *pod, const Placer *placer, VmemRoom *room) {
+  uint32_t before = 0;
+  for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
+    uint32_t leader = placer->groups->runs[i];
+    if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
+    Demand demand = group_demand(pod, placer->module, placer->comp, placer->groups, leader);
+    if (demand.mxu_ps == 0) continue;
+    int64_t most = largest_given(scratch, pod, placer, leader, room->bytes);
+    if (most > 0 && !vmem_room_take(room, before, i, most)) vmem_room_take(room, i, i, most);
+    before = i;
+  }
+}
+
 static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t room) {
   Lives lives = {0};
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
@@ -138,13 +168,19 @@ static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t ro
   return lives;
 }
 
-/* What saves more for each step that it stays comes first; the blocks of rings come after all else. */
+/* What is used often counts by the traffic that it saves over the root of its size, as in XLA's assignment of
+ * memory spaces; else by its uses for each step that it stays. */
+static double gain_of(const Life *life) {
+  double uses = 1.0 + life->uses;
+  return life->often ? uses * sqrt((double)life->bytes) : uses / (1.0 + life->dies - life->born);
+}
+
+/* The blocks of rings come after all else. */
 static int by_gain(const void *left, const void *right) {
   const Life *a = left, *b = right;
   if (a->passes_block != b->passes_block) return a->passes_block ? 1 : -1;
   if (a->often != b->often) return a->often ? -1 : 1;
-  double gain_a = (1.0 + a->uses) / (1.0 + a->dies - a->born);
-  double gain_b = (1.0 + b->uses) / (1.0 + b->dies - b->born);
+  double gain_a = gain_of(a), gain_b = gain_of(b);
   if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;
   return a->value < b->value ? -1 : 1;
 }
@@ -167,6 +203,7 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   Lives lives = candidates(scratch, pod, &placer, bytes);
   if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
   VmemRoom room = vmem_room_new(scratch, bytes, n);
+  if (comp == module->entry) reserve_operands(scratch, pod, &placer, &room);
   groups->in_vmem = ARENA_ARRAY(arena, bool, n);
   for (uint32_t i = 0; i < lives.n; i++) {
     const Life *life = &lives.at[i];
