@@ -73,6 +73,7 @@ Status pipeline_partition(Pipeline *pipeline, Diag *diag) {
 
 static Status lay_out_and_schedule(Pipeline *pipeline, Diag *diag) {
   pipeline->laid = lay_out(pipeline->pipelined);
+  module_unique_names(pipeline->laid->module);
   return module_schedule(pipeline->laid->module, &pipeline->config->pod, &pipeline->schedule, diag);
 }
 

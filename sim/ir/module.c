@@ -148,6 +148,24 @@ Str comp_free_name(Module *module, uint32_t comp, Str name) {
   return unique_name(module, module_comp(module, comp)->names, name);
 }
 
+static void comp_unique_names(Module *module, Comp *comp, StrMap *taken) {
+  comp->names = map_new(module->arena);
+  for (uint32_t i = 0; i < comp->instrs.n; i++) {
+    Str *name = &comp->instrs.at[i].name;
+    *name = unique_name(module, taken, *name);
+    map_put(taken, *name, i);
+    map_put(comp->names, *name, i);
+  }
+}
+
+void module_unique_names(Module *module) {
+  StrMap *taken = map_new(module->arena);
+  comp_unique_names(module, module_entry(module), taken);
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    if (c != module->entry) comp_unique_names(module, module_comp(module, c), taken);
+  }
+}
+
 uint32_t module_add_comp(Module *module, Str name) {
   Comp comp = {.name = unique_name(module, module->comp_names, name.n == 0 ? STR("computation") : name),
                .root = NO_ID,

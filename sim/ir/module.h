@@ -247,6 +247,9 @@ Comp *module_entry(const Module *module);
 Str module_header(const Module *module, const char *key);
 /* Whether the text says that a compiler scheduled it. */
 bool module_is_scheduled(const Module *module);
+/* Makes instructions' names unique over the whole module, as XLA's are: one whose name another computation
+ * has gets a number. The entry keeps its names. */
+void module_unique_names(Module *module);
 /* By name; NO_ID where there is none. */
 uint32_t module_find_comp(const Module *module, Str name);
 uint32_t comp_find(const Comp *comp, Str name);

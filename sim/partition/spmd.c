@@ -41,6 +41,7 @@ void spmd_close(Spmd *spmd, bool keep) {
   if (keep) {
     clean_collectives(spmd->out);
     settle_collectives(spmd);
+    module_unique_names(spmd->module);
   } else {
     module_free(spmd->module);
   }
