@@ -169,7 +169,8 @@ static void add_dcn(Explanation *explanation, const LedgerOp *op) {
   buf_printf(explanation->buf, "   %u transfer%s between slices, one after the other\n", op->dcn_steps,
              op->dcn_steps == 1 ? "" : "s");
   add_time(explanation, "DCN", (int64_t)(op->dcn_bytes / pod->dcn_bw_Bps * 1e12));
-  buf_printf(explanation->buf, "   %.0f bytes one way, beside those over links\n", op->dcn_bytes);
+  buf_printf(explanation->buf, "   %.0f bytes one way: of rings after those over links, else beside them\n",
+             op->dcn_bytes);
 }
 
 static void add_collective(Explanation *explanation, const LedgerOp *op) {

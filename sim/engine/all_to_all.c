@@ -2,6 +2,9 @@
  * one's coordinate; what came is sorted by the next axis and goes on. On a ring the part for the chip
  * opposite goes half one way round, half the other, so that links both ways carry the same. The flows share
  * the links: all end when the links have done their work.
+ *
+ * Where each chip sends to each other one over routes, it goes through them in steps of the golden section:
+ * the DMAs under way at a time are near and far, and all links have work to the end.
  */
 #include "sim/engine/collectives.h"
 
@@ -50,8 +53,26 @@ static void send_block(Kernel *kernel, Phase *phase, uint32_t position) {
   kernel_dma(kernel, from, member, to, phase->sent, phase->received);
 }
 
+static uint32_t common_divisor(uint32_t a, uint32_t b) {
+  return b == 0 ? a : common_divisor(b, a % b);
+}
+
+/* About 0.618 of the members, without a common divisor, so that its multiples reach all of them. */
+static uint32_t golden_step(uint32_t members) {
+  uint32_t step = (uint32_t)((uint64_t)members * 618 / 1000);
+  while (common_divisor(members, step) != 1) step++;
+  return step;
+}
+
+static void send_over_routes(Kernel *kernel, Phase *phase) {
+  uint32_t members = phase->line.length;
+  uint64_t step = golden_step(members);
+  for (uint64_t i = 1; i < members; i++)
+    send_block(kernel, phase, (uint32_t)((phase->line.position + i * step) % members));
+}
+
 /* Near ones first, up and down in turn. */
-static void send_blocks(Kernel *kernel, Phase *phase) {
+static void send_along_line(Kernel *kernel, Phase *phase) {
   uint32_t length = phase->line.length, position = phase->line.position;
   for (uint32_t distance = 1; distance < length; distance++) {
     bool up = phase->line.ring ? 2 * distance <= length : position + distance < length;
@@ -64,7 +85,10 @@ static void send_blocks(Kernel *kernel, Phase *phase) {
 static void run_phase(Kernel *kernel, Phase *phase) {
   uint32_t length = phase->line.length, position = phase->line.position;
   kernel_copy(kernel, block_of(phase, PLAN_SLOTS, position), block_of(phase, PLAN_WORK, position));
-  send_blocks(kernel, phase);
+  if (phase->plan->group->axes[phase->axis].pairs > 0)
+    send_over_routes(kernel, phase);
+  else
+    send_along_line(kernel, phase);
   uint32_t opposite = length % 2 == 0 && is_opposite(phase, (position + length / 2) % length);
   kernel_wait(kernel, phase->received, length - 1 + opposite, NO_MEMBER, "its parts");
   if (phase->under_way > 0) kernel_wait(kernel, phase->sent, phase->under_way, NO_MEMBER, "its own DMAs");

@@ -60,6 +60,11 @@ static bool needs_equal_groups(const Instr *instr) {
          instr->op != OP_COLLECTIVE_BROADCAST;
 }
 
+/* XLA runs no other collective on a device that is in no group. */
+static bool may_leave_out(const Instr *instr) {
+  return instr->op == OP_COLLECTIVE_BROADCAST;
+}
+
 static Status check_groups(const GroupList *groups, const Instr *instr, uint32_t ids, Arena *arena,
                            Diag *diag) {
   bool *seen = ARENA_ARRAY(arena, bool, ids);
@@ -77,6 +82,10 @@ static Status check_groups(const GroupList *groups, const Instr *instr, uint32_t
       seen[id] = true;
     }
   }
+  for (uint32_t id = 0; id < ids && !may_leave_out(instr); id++)
+    RETURN_IF(!seen[id],
+              diag_fail(diag, STATUS_INVALID, instr->place, "every id must be in a group",
+                        "%.*s: id %u of %u is in none of its groups", STR_ARG(instr->name), id, ids));
   return STATUS_OK;
 }
 

@@ -353,6 +353,16 @@ static bool takes_minutes(const Site *site, const Bench *bench, CollectiveKind k
   return threads && large && (elements != 60 || kind == COLLECTIVE_ALL_TO_ALL);
 }
 
+/* An all-to-all over routes keeps the fullest link at work nearly to the end. */
+static void check_full_links(const Site *site, const Run *runs, size_t n) {
+  for (size_t i = 0; i < n; i++) {
+    if (runs[i].kind != COLLECTIVE_ALL_TO_ALL || runs[i].jitter || runs[i].elements == 0) continue;
+    double seconds = (double)(runs[i].end_ps - runs[i].start_ps) * 1e-12;
+    cr_expect_leq(seconds, 1.05 * runs[i].plan->seconds, "%s: %.4f us, the fullest link has work for %.4f us",
+                  site->shape, seconds * 1e6, runs[i].plan->seconds * 1e6);
+  }
+}
+
 ParameterizedTest(Site *site, collectives, numbers) {
   static const int64_t sizes[] = {0, 1, 3, 8, 60, 1001};
   enum { SIZES = sizeof sizes / sizeof *sizes };
@@ -373,6 +383,7 @@ ParameterizedTest(Site *site, collectives, numbers) {
   for (size_t i = 0; i < n; i++)
     cr_expect_eq(runs[i].wrong, 0, "%s %s of %ld: %u numbers are wrong", site->shape,
                  collective_text(runs[i].kind), (long)runs[i].elements, runs[i].wrong);
+  if (bench->pod.twist && bench->pod.ici_ideal) check_full_links(site, runs, n);
   check_lanes(bench->ledger);
   bench_free(bench);
 }

@@ -99,6 +99,8 @@ static const Row refused[] = {
     {"all-reduce(x), replica_groups={{0,2}}, to_apply=add", "id 2 in its groups, of 2 ids"},
     {"all-reduce(x), replica_groups={{0,0}}, to_apply=add", "id 0 is in its groups twice"},
     {"all-to-all(x), replica_groups={{0},{1,2}}, dimensions={0}", "groups of different sizes"},
+    {"all-reduce(x), channel_id=1, replica_groups={{0,1},{3}}, use_global_device_ids=true, to_apply=add",
+     "id 2 of 4 is in none of its groups"},
     {"collective-permute(x), source_target_pairs={{0,2}}", "out of the range of 2 ids"},
     {"collective-permute(x), source_target_pairs={{0,1},{0,0}}", "has a source or a target that is taken"},
     {"collective-permute(x), source_target_pairs={{0,1},{1,1}}", "has a source or a target that is taken"},
