@@ -3,8 +3,8 @@
  * The one idea: VMEM is a room that values share over time. Operands of products that are there from the
  * start come first. Then values are taken in the order of what they save, reads and the write; one that finds
  * room over its whole life gets it (as the TPU compiler's assignment of memory spaces does). The rest of VMEM
- * is left to the kernels' own windows. Parameters, results and what loops, branches and calls carry stay in
- * HBM. */
+ * is left to the kernels' own windows. Parameters, results, what is sent and what loops, branches and calls
+ * carry stay in HBM; what collectives bring, which may start long before it is used, comes after all else. */
 #include "sim/schedule/place.h"
 #include "models/tiling.h"
 #include "sim/schedule/copies.h"
@@ -14,12 +14,18 @@
 #include <math.h>
 #include <stdlib.h>
 
+/* In the order in which they get room; before what gathers bring come copies beside the kernels. */
+typedef enum { RANK_MADE, RANK_BLOCK, RANK_GATHER } Rank;
+
 typedef struct {
   uint32_t value, born, dies; /* places of groups in their order */
   uint32_t uses, first_use;
   int64_t longest_gap_ps; /* between one use and the next */
   int64_t bytes;
-  bool passes_block, often;
+  bool often;
+  Rank rank;
+  bool enters; /* as the first block of a ring that runs as a loop */
+  bool early;  /* there as soon as the computation begins */
 } Life;
 
 typedef Vec(Life) Lives;
@@ -34,31 +40,31 @@ typedef struct {
   int64_t *start_ps; /* by place: when its group runs, roughly */
 } Placer;
 
-/* A block that a ring passes on is used where it comes, and goes; so is one that goes into the first ring. */
-static bool passes_block(const Placer *placer, uint32_t at) {
-  const Instr *instr = &placer->body->instrs.at[at];
-  if (instr->op != OP_COLLECTIVE_PERMUTE) return false;
-  Opcode sent = placer->body->instrs.at[instr->operands.at[0]].op;
-  return sent == OP_COLLECTIVE_PERMUTE || sent == OP_OPT_BARRIER || sent == OP_ADD_DEPENDENCY ||
-         placer->lives[at].passes_block;
-}
-
-/* Gathers, and what starts a ring, start long before their results are used. */
-static bool gathers(Opcode op) {
-  return op == OP_ALL_GATHER || op == OP_ALL_GATHER_START || op == OP_COLLECTIVE_PERMUTE;
-}
-
-static bool carries(const Placer *placer, uint32_t at) {
-  Opcode op = placer->body->instrs.at[at].op;
-  if (passes_block(placer, at) || is_empty_buffer(&placer->body->instrs.at[at])) return false;
+static bool carries(const Instr *instr) {
+  Opcode op = instr->op;
+  if (is_empty_buffer(instr)) return false;
   return op == OP_TUPLE || op == OP_GET_TUPLE_ELEMENT || op == OP_WHILE || op == OP_CONDITIONAL ||
          op == OP_CALL || op == OP_PARAMETER || op == OP_CONSTANT || op == OP_OPT_BARRIER ||
-         op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER || gathers(op);
+         op == OP_CUSTOM_CALL || op == OP_DYNAMIC_UPDATE_SLICE || op == OP_SCATTER ||
+         op == OP_ALL_GATHER_START;
 }
 
 /* Only names what its operand is, or is made anew from it. */
 static bool passes_on(const Placer *placer, uint32_t at) {
   return placer->groups->repeated[at] || is_name(placer->module, placer->comp, &placer->body->instrs.at[at]);
+}
+
+/* What a collective brings, or a copy for a ring: it may be there long before it is used. */
+static bool is_gathered(const Placer *placer, uint32_t at) {
+  Opcode op = placer->body->instrs.at[at].op;
+  return op == OP_ALL_GATHER || op == OP_COLLECTIVE_PERMUTE || (op == OP_COPY && placer->lives[at].enters);
+}
+
+/* What is sent lies in HBM, but for a block that goes on round a ring. */
+static bool is_sent(const Placer *placer, uint32_t value, uint32_t user) {
+  Opcode op = placer->body->instrs.at[user].op;
+  bool goes_on = is_gathered(placer, value) || passes_on(placer, value);
+  return op == OP_ALL_GATHER || (op == OP_COLLECTIVE_PERMUTE && !goes_on);
 }
 
 /* The time from a place to the first use behind it, as the last of the gaps so far; uses come from the end.
@@ -70,6 +76,7 @@ static void note_gap(const Placer *placer, Life *life, uint32_t place) {
 }
 
 static void note_use(Placer *placer, uint32_t value, uint32_t user) {
+  const Instr *instr = &placer->body->instrs.at[user];
   Life *life = &placer->lives[value], *next = &placer->lives[user];
   bool passes = passes_on(placer, user);
   bool outside = placer->groups->last[value] != placer->groups->last[user];
@@ -80,8 +87,9 @@ static void note_use(Placer *placer, uint32_t value, uint32_t user) {
   if (first < life->first_use) life->first_use = first;
   if (dies > life->dies) life->dies = dies;
   if (outside) life->uses += passes ? next->uses : 1;
-  if (placer->body->instrs.at[user].op == OP_OPT_BARRIER) life->passes_block = true;
-  if (passes ? placer->stays[user] : carries(placer, user)) placer->stays[value] = true;
+  if (instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY) life->enters = true;
+  bool stays = passes ? placer->stays[user] : carries(instr) || is_sent(placer, value, user);
+  if (stays) placer->stays[value] = true;
 }
 
 /* Where each group stands in the order, as the birth of all its members. */
@@ -119,7 +127,7 @@ static bool is_used_often(const Pod *pod, const Placer *placer, Life *life) {
 static void find_lives(Placer *placer) {
   for (uint32_t i = placer->body->instrs.n; i-- > 0;) {
     const Instr *instr = &placer->body->instrs.at[i];
-    if (i == placer->body->root || (carries(placer, i) && !passes_on(placer, i))) placer->stays[i] = true;
+    if (i == placer->body->root || (carries(instr) && !passes_on(placer, i))) placer->stays[i] = true;
     Ids operands = values_needed(instr);
     for (uint32_t k = 0; k < operands.n; k++) note_use(placer, operands.at[k], i);
   }
@@ -153,14 +161,38 @@ static void reserve_operands(Arena *scratch, const Pod *pod, const Placer *place
   }
 }
 
+/* What is gathered takes its room from where it may start: where the computation begins or its operand is
+ * made; within a ring that runs as a loop when the block before is there. A ring that is none starts all of
+ * its blocks early, in HBM. */
+static void start_early(Placer *placer) {
+  for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
+    const Instr *instr = &placer->body->instrs.at[i];
+    Life *life = &placer->lives[i];
+    bool gathered = is_gathered(placer, i);
+    if (gathered) life->rank = instr->op == OP_ALL_GATHER ? RANK_GATHER : RANK_BLOCK;
+    if (!gathered && !is_alias(placer->module, placer->comp, instr)) continue;
+    uint32_t from = instr->operands.at[0];
+    life->early = is_there_from_start(placer->body, from) || placer->lives[from].early;
+    if (life->early || instr->op == OP_ALL_GATHER) life->born = life->early ? 0 : placer->lives[from].born;
+    if (instr->op == OP_COLLECTIVE_PERMUTE && life->early && !life->enters) placer->stays[i] = true;
+  }
+}
+
+/* In VMEM; what is sent lies beside what is gathered there. */
+static int64_t room_of(const Placer *placer, uint32_t at) {
+  const Instr *instr = &placer->body->instrs.at[at];
+  int64_t bytes = tiled_bytes(instr->shape);
+  if (instr->op == OP_ALL_GATHER) bytes += tiled_bytes(placer->body->instrs.at[instr->operands.at[0]].shape);
+  return bytes;
+}
+
 static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t room) {
   Lives lives = {0};
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
     const Instr *instr = &placer->body->instrs.at[i];
     Life *life = &placer->lives[i];
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
-    life->bytes = made ? tiled_bytes(instr->shape) : 0;
-    life->passes_block = passes_block(placer, i);
+    life->bytes = made ? room_of(placer, i) : 0;
     if (!made || placer->stays[i] || life->uses == 0 || life->bytes > room) continue;
     life->often = is_used_often(pod, placer, life);
     VEC_PUSH(arena, &lives, *life);
@@ -175,14 +207,21 @@ static double gain_of(const Life *life) {
   return life->often ? uses * sqrt((double)life->bytes) : uses / (1.0 + life->dies - life->born);
 }
 
-/* The blocks of rings come after all else. */
+/* What is gathered comes after all else. */
 static int by_gain(const void *left, const void *right) {
   const Life *a = left, *b = right;
-  if (a->passes_block != b->passes_block) return a->passes_block ? 1 : -1;
+  if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
   if (a->often != b->often) return a->often ? -1 : 1;
   double gain_a = gain_of(a), gain_b = gain_of(b);
   if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;
   return a->value < b->value ? -1 : 1;
+}
+
+static void take_room(VmemRoom *room, const Lives *lives, uint32_t from, uint32_t to, Groups *groups) {
+  for (uint32_t i = from; i < to; i++) {
+    const Life *life = &lives->at[i];
+    groups->in_vmem[life->value] = vmem_room_take(room, life->born, life->dies, life->bytes);
+  }
 }
 
 void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t comp, Groups *groups) {
@@ -199,16 +238,17 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   find_births(&placer);
   find_starts(pod, &placer);
   find_lives(&placer);
+  start_early(&placer);
   int64_t bytes = pod->vmem_bytes - pod->vmem_windows_bytes;
   Lives lives = candidates(scratch, pod, &placer, bytes);
   if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
   VmemRoom room = vmem_room_new(scratch, bytes, n);
   if (comp == module->entry) reserve_operands(scratch, pod, &placer, &room);
   groups->in_vmem = ARENA_ARRAY(arena, bool, n);
-  for (uint32_t i = 0; i < lives.n; i++) {
-    const Life *life = &lives.at[i];
-    groups->in_vmem[life->value] = vmem_room_take(&room, life->born, life->dies, life->bytes);
-  }
+  uint32_t first = 0;
+  while (first < lives.n && lives.at[first].rank < RANK_GATHER) first++;
+  take_room(&room, &lives, 0, first, groups);
   copies_place(arena, pod, module, comp, groups, &room);
+  take_room(&room, &lives, first, lives.n, groups);
   arena_free(scratch);
 }
