@@ -261,11 +261,23 @@ static void store(Demand *demand, int64_t bytes, bool to_hbm) {
       demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .store_bytes = hbm_bytes});
 }
 
+/* Whether it takes something over a barrier, as the products of a ring do that runs as a loop. */
+static bool reads_over_barrier(const Kernel *kernel) {
+  for (uint32_t i = 0; i < kernel->members.n; i++) {
+    Ids operands = kernel->body->instrs.at[kernel->members.at[i]].operands;
+    for (uint32_t k = 0; k < operands.n; k++) {
+      Opcode op = kernel->body->instrs.at[operands.at[k]].op;
+      if (op == OP_OPT_BARRIER || op == OP_ADD_DEPENDENCY) return true;
+    }
+  }
+  return false;
+}
+
 /* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows; also
  * one of which the kernel slices out a part. In a loop there is no such time: what its kernels leave
  * (copies.h) is all there is. */
 static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *reads, Demand *demand) {
-  if (kernel->comp != kernel->module->entry) return;
+  if (kernel->comp != kernel->module->entry || reads_over_barrier(kernel)) return;
   int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
