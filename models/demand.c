@@ -170,6 +170,7 @@ Demand demand_add(Demand a, Demand b) {
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
+                  .kept_bytes = sum_of(a.kept_bytes, b.kept_bytes),
                   .host_bytes = sum_of(a.host_bytes, b.host_bytes),
                   .load_bytes = sum_of(a.load_bytes, b.load_bytes),
                   .store_bytes = sum_of(a.store_bytes, b.store_bytes),
@@ -199,12 +200,20 @@ static int64_t edges_ps(const Pod *pod, Demand demand, double window_Bps) {
   return sum_of(demand_cycles_ps(pod, cycles), ps_of(fmin(in, window) + fmin(out, window), window_Bps));
 }
 
+/* In which results leave the arrays: they are rounded, and put where they stay. */
+static int64_t leaving_ps(const Pod *pod, Demand demand) {
+  enum { NARROW_BYTES = 2 };
+  double register_bytes = (double)(pod->vpu_lanes * pod->vpu_sublanes * NARROW_BYTES);
+  double cycles = (double)demand.kept_bytes / register_bytes * (double)pod->mxu_keep_cycles;
+  return demand.rounding_ps == 0 ? 0 : sum_of(demand.rounding_ps, demand_cycles_ps(pod, cycles));
+}
+
 static Part product_time(const Pod *pod, Demand demand) {
   double window_Bps = pod->hbm_bw_Bps * pod->hbm_window_efficiency;
   double moved = (double)demand.load_bytes + (double)demand.store_bytes;
   const Part parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
                         {demand.vpu_ps, BOUND_COMPUTE},
-                        {sum_of(ps_of(moved, window_Bps), demand.rounding_ps), BOUND_HBM}};
+                        {sum_of(ps_of(moved, window_Bps), leaving_ps(pod, demand)), BOUND_HBM}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   time.ps = sum_of(time.ps, edges_ps(pod, demand, window_Bps));
   return time;

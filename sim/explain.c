@@ -146,20 +146,11 @@ static void add_compute(Explanation *explanation) {
   if (demand->hbm_bytes > 0)
     buf_printf(buf, ", %.3g FLOP a byte of HBM", (double)demand->flops / (double)demand->hbm_bytes);
   buf_add(buf, STR("\nconstants\n"));
-  static const char *const keys[] = {"chip.clock",
-                                     "chip.mxu_count",
-                                     "chip.mxu_size",
-                                     "chip.mxu_tile_cycles",
-                                     "chip.mxu_round_cycles",
-                                     "chip.kernel_start",
-                                     "chip.kernel_step",
-                                     "chip.window",
-                                     "chip.vector_start",
-                                     "chip.vpu_alus",
-                                     "hbm.bandwidth",
-                                     "hbm.efficiency",
-                                     "hbm.window_efficiency",
-                                     "vmem.bandwidth"};
+  static const char *const keys[] = {"chip.clock",           "chip.mxu_count",        "chip.mxu_size",
+                                     "chip.mxu_tile_cycles", "chip.mxu_round_cycles", "chip.mxu_keep_cycles",
+                                     "chip.kernel_start",    "chip.kernel_step",      "chip.window",
+                                     "chip.vector_start",    "chip.vpu_alus",         "hbm.bandwidth",
+                                     "hbm.efficiency",       "hbm.window_efficiency", "vmem.bandwidth"};
   for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
 }
 

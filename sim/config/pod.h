@@ -23,6 +23,7 @@ typedef struct {
   int64_t int8_rate, fp8_rate; /* products of these types in the time of one of bf16 */
   int64_t mxu_tile_cycles;     /* to bring another tile into an array */
   int64_t mxu_round_cycles;    /* to round a register of results to a narrower type and store it */
+  int64_t mxu_keep_cycles;     /* more where it stays in VMEM */
   int64_t kernel_start_cycles, kernel_step_cycles, window_bytes; /* a product's kernel, and its steps */
   int64_t vector_start_cycles;                                   /* a kernel's without a product */
   int64_t sum_cycles, sum_length,

@@ -257,8 +257,10 @@ static void load(Demand *demand, int64_t bytes, bool from_hbm) {
 
 static void store(Demand *demand, int64_t bytes, bool to_hbm) {
   int64_t hbm_bytes = to_hbm ? bytes : 0;
-  *demand =
-      demand_add(*demand, (Demand){.vmem_bytes = bytes, .hbm_bytes = hbm_bytes, .store_bytes = hbm_bytes});
+  *demand = demand_add(*demand, (Demand){.vmem_bytes = bytes,
+                                         .hbm_bytes = hbm_bytes,
+                                         .store_bytes = hbm_bytes,
+                                         .kept_bytes = bytes - hbm_bytes});
 }
 
 /* Whether it takes something over a barrier, as the products of a ring do that runs as a loop. */
