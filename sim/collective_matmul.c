@@ -3,8 +3,9 @@
  *
  * The one idea is the rule of XLA's SPMD partitioner: a window is worth it where the longer of product (on
  * the MXU alone) and ring, and the ring's first and last step, which nothing hides, take less than product
- * and collective one after the other. What the collective could hide behind other products is not looked at,
- * nor what more kernels cost: the TPU compiler does not either, and podsim is to foretell its programs. */
+ * and collective one after the other, and the ring is not too long. What the collective could hide behind
+ * other products is not looked at, nor what more kernels cost: the TPU compiler does not either, and podsim
+ * is to foretell its programs. */
 #include "sim/collective_matmul.h"
 
 #include "models/demand.h"
@@ -51,11 +52,14 @@ static void lay_group(const Chooser *chooser, WindowedDot *dot, uint32_t g, Time
 }
 
 static bool is_worth_it(const Chooser *chooser, WindowedDot *dot) {
+  enum { MOST_DEVICES = 32 }; /* max_windowed_einsum_iteration of XLA's partitioner, by default */
+  bool on = str_is(chooser->pod->collective_matmul, "on");
+  if (!on && dot->groups.start[1] > MOST_DEVICES) return false;
   const Module *module = chooser->partitioned->module;
   Times times = {0};
   dot->rings = ARENA_ARRAY(chooser->scratch, uint32_t, dot->groups.start[dot->groups.n]);
   for (uint32_t g = 0; g < dot->groups.n; g++) lay_group(chooser, dot, g, &times);
-  if (str_is(chooser->pod->collective_matmul, "on")) return true;
+  if (on) return true;
   const Instr *product = comp_instr(module, dot->comp, dot->dot);
   double product_s = (double)demand_of_units(chooser->pod, module, dot->comp, product).mxu_ps * 1e-12;
   double longer_s = product_s > times.ring_s ? product_s : times.ring_s;

@@ -2,7 +2,7 @@
 """Collective matmuls give the numbers of the collective and the product: windowed_products.py PODSIM. Each operand of an integer product is
 gathered along each kind of dimension, each dimension of the result scattered, over rings of several shapes; with
 run.collective_matmul on the outputs and the bytes on the wire must be those with it off. Two rings of eight run as loops: each copies
-the parameter that it passes on, and the second passes on nothing before the first has ended. The last line is `N passed, N failed`."""
+the parameter that it passes on, and the second passes on nothing before the first has ended. By itself podsim windows over at most 32 chips. The last line is `N passed, N failed`."""
 import csv
 import json
 import pathlib
@@ -121,6 +121,24 @@ def fault_of_loops(podsim, config, folder):
     return "" if len(ends) == 7 and len(starts) == 6 and min(starts) >= max(ends) else "rings run at once"
 
 
+def chosen(podsim, folder, shape, n):
+    """What becomes of a gather over all of a pod's `n` chips before a product that could hide it."""
+    (folder / "pod.ini").write_text(f"[pod]\ngeneration = v5e\nshape = {shape}\n")
+    groups = "{{" + ",".join(map(str, range(n))) + "}}"
+    (folder / "program.hlo").write_text(f"""HloModule m, num_partitions={n}
+
+ENTRY e {{
+  l = bf16[8192,4096] parameter(0)
+  r = bf16[{4096 // n},8192] parameter(1)
+  g = bf16[4096,8192] all-gather(r), channel_id=1, replica_groups={groups}, use_global_device_ids=true, dimensions={{0}}
+  ROOT d = bf16[8192,8192] dot(l, g), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}}
+}}
+""")
+    out = folder / "chosen.json"
+    subprocess.run([podsim, folder / "pod.ini", folder / "program.hlo", "--numbers", "off", "--json", out], capture_output=True)
+    return {row["kind"] for row in json.loads(out.read_text())["collectives"]}
+
+
 def main():
     podsim, passed, failed = sys.argv[1], 0, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -147,6 +165,11 @@ def main():
         passed, failed = passed + (off == on and off[0] is not None), failed + (off != on or off[0] is None)
         if off != on or off[0] is None:
             print(f"FAIL groups of replicas: {off[1:]}, windowed {on[1:]}")
+        for shape, n, want in (("8x4", 32, "collective-permute"), ("8x8", 64, "all-gather")):
+            kinds = chosen(podsim, folder, shape, n)
+            passed, failed = passed + (kinds == {want}), failed + (kinds != {want})
+            if kinds != {want}:
+                print(f"FAIL {n} chips: {kinds}")
     print(f"{passed} passed, {failed} failed")
     return failed > 0
 
