@@ -57,6 +57,7 @@ void ledger_annotate(Ledger *ledger, const Partitioned *partitioned) {
     uint32_t op;
     if (!map_get(op_of, instr->name, &op)) continue;
     ledger->ops.at[op].because = str_copy(ledger->arena, reason->because);
+    ledger->ops.at[op].whole = str_copy(ledger->arena, reason->whole);
     if (reason->origin.line > 0) {
       ledger->ops.at[op].source =
           str_printf(ledger->arena, "%.*s:%u", STR_ARG(reason->origin.file), reason->origin.line);

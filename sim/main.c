@@ -21,7 +21,8 @@ int main(int argc, char **argv) {
   bool done = false;
   Status status = options_parse(arena, argc, argv, &options, &done, diag);
   if (status == STATUS_OK && !done) status = run_command(&options, diag);
-  if (fflush(stdout) != 0 && status == STATUS_OK) {
+  bool written = fflush(stdout) == 0 && !ferror(stdout);
+  if (!written && status == STATUS_OK) {
     status = diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot write the result to standard output");
   }
   Str notes = diag_notes_text(diag), error = diag_error_text(diag);

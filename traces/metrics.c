@@ -88,6 +88,29 @@ static void count_executions(Arena *arena, const Ledger *ledger, OpMetric *ops) 
   }
 }
 
+/* The steps of one collective, and the time in which any of them runs. */
+static void fold_wholes(Arena *arena, const Ledger *ledger, const Metrics *metrics) {
+  StrMap *first = map_new(arena);
+  for (uint32_t i = 0; i < metrics->n_ops; i++) {
+    Str whole = ledger->ops.at[i].whole;
+    OpMetric *op = &metrics->ops[i];
+    op->whole = i;
+    if (whole.n > 0 && !map_get(first, whole, &op->whole)) map_put(first, whole, i);
+    metrics->ops[op->whole].steps++;
+  }
+  int64_t *counted_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    if (event->chip != metrics->slowest_chip || !is_run(event) || event->op == NO_OP) continue;
+    uint32_t whole = metrics->ops[event->op].whole;
+    Span span = span_of(event);
+    if (span.start < counted_ps[whole]) span.start = counted_ps[whole];
+    if (span.stop <= span.start) continue;
+    metrics->ops[whole].whole_ps += span.stop - span.start;
+    counted_ps[whole] = span.stop;
+  }
+}
+
 static void fold_chip(const Ledger *ledger, Metrics *metrics, const Spans *compute) {
   for (size_t i = 0; i < ledger->n_events; i++) {
     const Event *event = &ledger->events[i];
@@ -125,6 +148,7 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   count_executions(arena, ledger, metrics.ops);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
   fold_chip(ledger, &metrics, &compute);
+  fold_wholes(arena, ledger, &metrics);
   metrics.critical = critical_path(arena, ledger, metrics.slowest_chip);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].critical_ps = metrics.critical.op_ps[op];
   return metrics;
@@ -135,19 +159,31 @@ double metrics_mfu(const Metrics *metrics, double peak_flops) {
   return (double)metrics->flops / ((double)metrics->end_ps * 1e-12) / peak_flops;
 }
 
-static int longer_first(const void *a, const void *b, void *metrics) {
+static int longer_first(const void *a, const void *b, void *times) {
   uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-  const OpMetric *ops = ((const Metrics *)metrics)->ops;
-  if (ops[i].total_ps != ops[j].total_ps) return ops[i].total_ps > ops[j].total_ps ? -1 : 1;
+  const int64_t *times_ps = times;
+  if (times_ps[i] != times_ps[j]) return times_ps[i] > times_ps[j] ? -1 : 1;
   return i < j ? -1 : i > j;
 }
 
-Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most) {
-  Ids ids = {ARENA_ARRAY(arena, uint32_t, metrics->n_ops), 0};
-  for (uint32_t op = 0; op < metrics->n_ops; op++) {
-    if (metrics->ops[op].total_ps > 0) ids.at[ids.n++] = op;
+static Ids longest(Arena *arena, int64_t *times_ps, uint32_t n, uint32_t most) {
+  Ids ids = {ARENA_ARRAY(arena, uint32_t, n), 0};
+  for (uint32_t op = 0; op < n; op++) {
+    if (times_ps[op] > 0) ids.at[ids.n++] = op;
   }
-  qsort_r(ids.at, ids.n, sizeof *ids.at, longer_first, (void *)metrics);
+  qsort_r(ids.at, ids.n, sizeof *ids.at, longer_first, times_ps);
   if (ids.n > most) ids.n = most;
   return ids;
+}
+
+Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most) {
+  int64_t *times_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
+  for (uint32_t op = 0; op < metrics->n_ops; op++) times_ps[op] = metrics->ops[op].total_ps;
+  return longest(arena, times_ps, metrics->n_ops, most);
+}
+
+Ids metrics_costliest_wholes(Arena *arena, const Metrics *metrics, uint32_t most) {
+  int64_t *times_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
+  for (uint32_t op = 0; op < metrics->n_ops; op++) times_ps[op] = metrics->ops[op].whole_ps;
+  return longest(arena, times_ps, metrics->n_ops, most);
 }

@@ -12,7 +12,10 @@ typedef struct {
   int64_t exposed_ps;       /* of a collective, on the slowest chip */
   int64_t flops, hbm_bytes; /* on the slowest chip; of a collective no bytes */
   int64_t critical_ps;      /* on the critical path */
-  int64_t wire_bytes;       /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
+  uint32_t whole;     /* the first op that is a step of the same collective; itself where it stands alone */
+  uint32_t steps;     /* of that first op: how many there are */
+  int64_t whole_ps;   /* of that first op: any of them runs, on the slowest chip */
+  int64_t wire_bytes; /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
 } OpMetric;
 
 typedef struct {
@@ -32,3 +35,5 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger);
 double metrics_mfu(const Metrics *metrics, double peak_flops);
 /* Ops by time, longest first; `most` at the most. Gives indices into metrics->ops. */
 Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most);
+/* The same by whole_ps, where the steps of a collective count as one op: the first of them. */
+Ids metrics_costliest_wholes(Arena *arena, const Metrics *metrics, uint32_t most);

@@ -69,21 +69,23 @@ static void add_reason(StrBuf *buf, Str because) {
 
 static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int64_t end_ps) {
   size_t start = buf->n;
-  buf_printf(buf, "  %.*s", STR_ARG(op->name));
+  buf_printf(buf, "  %.*s", STR_ARG(op->whole.n > 0 ? op->whole : op->name));
   if (metric->count > 1) buf_printf(buf, " x%" PRId64, metric->count);
   while (buf->n - start < NAME_WIDTH) buf_char(buf, ' ');
   buf_char(buf, ' ');
   start = buf->n;
-  human_time(buf, metric->total_ps);
+  human_time(buf, metric->whole_ps);
   while (buf->n - start < 10) buf_char(buf, ' ');
-  buf_printf(buf, "%3.0f %%  %.*s", percent(metric->total_ps, end_ps), STR_ARG(op->category));
+  buf_printf(buf, "%3.0f %%  %.*s", percent(metric->whole_ps, end_ps), STR_ARG(op->category));
   if (op->collective.n > 0) {
     buf_printf(buf, " over %.*s, ", STR_ARG(op->axes));
+    if (metric->steps > 1) buf_printf(buf, "%u times ", metric->steps);
     human_bytes(buf, op->bytes_payload);
     buf_add(buf, STR(": "));
     add_reason(buf, op->because);
   } else if (op->bound.n > 0) {
-    buf_printf(buf, ", %.*s-bound", STR_ARG(op->bound));
+    bool fused = op->product && !str_is(op->category, "dot") && !str_is(op->category, "convolution");
+    buf_printf(buf, "%s, %.*s-bound", fused ? " with a product" : "", STR_ARG(op->bound));
   }
   if (op->source.n > 0) buf_printf(buf, "  %.*s", STR_ARG(op->source));
   buf_char(buf, '\n');
@@ -108,7 +110,7 @@ Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const 
   time_line(&buf, "  exposed", metrics->exposed_ps, metrics->end_ps, ": no compute meanwhile");
   critical_line(&buf, metrics);
   resource_lines(&buf, info, metrics);
-  Ids costliest = metrics_costliest(arena, metrics, COSTLIEST_SHOWN);
+  Ids costliest = metrics_costliest_wholes(arena, metrics, COSTLIEST_SHOWN);
   if (costliest.n > 0) buf_add(&buf, STR("costliest ops\n"));
   for (uint32_t i = 0; i < costliest.n; i++) {
     const OpMetric *metric = &metrics->ops[costliest.at[i]];

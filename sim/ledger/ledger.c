@@ -43,8 +43,8 @@ uint32_t ledger_name(Ledger *ledger, Str name) {
 
 uint32_t ledger_op(Ledger *ledger, const LedgerOp *op) {
   LedgerOp own = *op;
-  Str *texts[] = {&own.name,       &own.category,  &own.shape, &own.op_name, &own.source,
-                  &own.collective, &own.algorithm, &own.axes,  &own.because, &own.bound};
+  Str *texts[] = {&own.name,      &own.category, &own.shape,   &own.op_name, &own.source, &own.collective,
+                  &own.algorithm, &own.axes,     &own.because, &own.whole,   &own.bound};
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) *texts[i] = str_copy(ledger->arena, *texts[i]);
   VEC_PUSH(ledger->arena, &ledger->ops, own);
   return ledger->ops.n - 1;

@@ -54,6 +54,7 @@ typedef struct {
   Str algorithm;                              /* which kernel ran it: "ring 4 both ways", else empty */
   Str axes;                                   /* mesh axes it runs over, e.g. data,model */
   Str because;                                /* why the collective is there */
+  Str whole;                                  /* the collective that this one is a step of, else empty */
   Str bound;
   bool is_host;          /* a move between the chip and its host */
   bool product;          /* of compute: a kernel with a matrix product or a convolution */

@@ -11,6 +11,7 @@
 typedef struct {
   uint32_t comp, instr; /* of the partitioned module */
   Str because;          /* e.g. `dot.3 contracts "model"`, `reshard x from P('data') to P()` */
+  Str whole;            /* the collective that it is a step of, e.g. all-gather.3; else empty */
   Origin origin;
 } CollectiveReason;
 

@@ -201,6 +201,7 @@ static uint32_t add_permute(const Windowed *window, uint32_t value, int way, uin
   instr_set(spmd->module, instr, (Attr){.id = ATTR_source_target_pairs, .pairs = pairs});
   instr_set_int(spmd->module, instr, ATTR_channel_id, ++window->windower->channel);
   CollectiveReason reason = {.comp = spmd->frame->comp, .instr = at, .origin = window->collective->origin};
+  reason.whole = whole;
   reason.because = str_printf(spmd->arena, "%.*s in steps beside %.*s: %.*s", STR_ARG(whole),
                               STR_ARG(window->instr->name), STR_ARG(because_of(window)));
   VEC_PUSH(spmd->arena, &spmd->out->reasons, reason);

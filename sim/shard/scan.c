@@ -30,6 +30,9 @@ bool scan_take(Scan *scan, const char *token) {
 }
 
 Status scan_fail(Scan *scan, const char *expected) {
+  RETURN_IF(scan->at == 0,
+            diag_fail(scan->diag, scan->status, scan->place, NULL, "bad %s '%.*s': expected %s at its start",
+                      scan->what, STR_ARG(scan->text), expected));
   return diag_fail(scan->diag, scan->status, scan->place, NULL, "bad %s '%.*s': expected %s after '%.*s'",
                    scan->what, STR_ARG(scan->text), expected, STR_ARG(str_sub(scan->text, 0, scan->at)));
 }

@@ -81,6 +81,30 @@ Test(metrics, exposed_communication_is_what_compute_does_not_cover) {
   arena_free(arena);
 }
 
+Test(metrics, steps_of_one_collective_count_once_where_they_run_side_by_side) {
+  Arena *arena = arena_new();
+  const int64_t shape[] = {1, 1, 1};
+  Ledger *ledger = ledger_new(1, shape, 1);
+  uint32_t ops[3];
+  static const char *const wholes[] = {"all-gather", "", "all-gather"};
+  for (uint32_t i = 0; i < 3; i++) {
+    ops[i] = ledger_op(ledger, &(LedgerOp){.name = STR("step"), .whole = str_of(wholes[i])});
+    ledger_add(ledger, (Event){EVENT_COLLECTIVE, TRACK_ASYNC, 0, i, ledger_name(ledger, STR("step")), ops[i],
+                               NO_PEER, 0, i * US, 5 * US, 0, 0});
+  }
+  ledger_finish(ledger);
+  Metrics metrics = metrics_fold(arena, ledger);
+  cr_assert_eq(metrics.ops[0].whole_ps, 7 * US, "0..5 and 2..7");
+  cr_assert_eq(metrics.ops[0].steps, 2);
+  cr_assert_eq(metrics.ops[2].whole, 0);
+  Ids costliest = metrics_costliest_wholes(arena, &metrics, 8);
+  cr_assert_eq(costliest.n, 2);
+  cr_assert_eq(costliest.at[0], 0);
+  cr_assert_eq(costliest.at[1], 1);
+  ledger_free(ledger);
+  arena_free(arena);
+}
+
 /* Chip 0 computes 0..4 us and sends to chip 1, which has been done since 2 us and waits for it till 6 us. */
 Test(critical_path, goes_from_chip_to_chip_by_what_was_waited_for) {
   Arena *arena = arena_new();
