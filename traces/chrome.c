@@ -15,6 +15,8 @@ typedef struct {
   const bool *shown;
   Arena *arena;
   StrBuf text;
+  size_t *
+      flow_end; /* by a flow's number: the event that it ends at, one that is not shown where there is none */
 } Trace;
 
 static int64_t event_pid(const Event *event) {
@@ -135,18 +137,42 @@ static void put_slice(Trace *trace, const Event *event) {
   json_object_end(trace->json);
 }
 
+/* A flow ends at the wait for it; at its last link where nobody had to wait, or waits on a chip that is not
+ * shown. One whose sender is not shown is left out. */
+static void find_flow_ends(Trace *trace) {
+  const Ledger *ledger = trace->ledger;
+  uint32_t most = 0;
+  for (size_t i = 0; i < ledger->n_events; i++)
+    if (ledger->events[i].flow > most) most = ledger->events[i].flow;
+  trace->flow_end = ARENA_ARRAY(trace->arena, size_t, (size_t)most + 1);
+  bool *starts = ARENA_ARRAY(trace->arena, bool, (size_t)most + 1);
+  for (uint32_t flow = 0; flow <= most; flow++) trace->flow_end[flow] = SIZE_MAX;
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    size_t *end = &trace->flow_end[event->flow];
+    if (event->kind == EVENT_DMA && is_shown(trace, event)) starts[event->flow] = true;
+    bool waited = *end != SIZE_MAX && ledger->events[*end].kind == EVENT_WAIT;
+    if (!is_shown(trace, event) || waited) continue;
+    if (event->kind == EVENT_WAIT || event->kind == EVENT_LINK) *end = i;
+  }
+  for (uint32_t flow = 0; flow <= most; flow++)
+    if (!starts[flow]) trace->flow_end[flow] = SIZE_MAX;
+}
+
 /* A flow starts at the DMA, steps over its links and ends inside the wait that it ends. */
-static void put_flow(Trace *trace, const Event *event) {
-  const char *phase = event->kind == EVENT_DMA ? "s" : event->kind == EVENT_LINK ? "t" : "f";
-  if (event->flow == 0 ||
-      (event->kind != EVENT_DMA && event->kind != EVENT_LINK && event->kind != EVENT_WAIT))
-    return;
+static void put_flow(Trace *trace, size_t at) {
+  const Event *event = &trace->ledger->events[at];
+  bool starts = event->kind == EVENT_DMA, steps = event->kind == EVENT_LINK;
+  if (event->flow == 0 || (!starts && !steps && event->kind != EVENT_WAIT)) return;
+  size_t end = trace->flow_end[event->flow];
+  if (end == SIZE_MAX) return;
+  const char *phase = starts ? "s" : at == end ? "f" : "t";
   int64_t last = event->duration_ps > 0 ? event->duration_ps - 1 : 0;
   put_head(trace, phase, event_pid(event), event_tid(event));
   json_key_text(trace->json, "name", STR("remote DMA"));
   json_key_text(trace->json, "cat", STR("ici"));
   json_key_int(trace->json, "id", event->flow);
-  if (event->kind == EVENT_WAIT) json_key_text(trace->json, "bp", STR("e"));
+  if (at == end) json_key_text(trace->json, "bp", STR("e"));
   put_time(trace, "ts", event->start_ps + (event->kind == EVENT_WAIT ? last : 0));
   json_object_end(trace->json);
 }
@@ -164,11 +190,12 @@ static void put_trace(Trace *trace, Str program) {
   json_array(json);
   put_processes(trace);
   put_threads(trace);
+  find_flow_ends(trace);
   for (size_t i = 0; i < trace->ledger->n_events; i++) {
     const Event *event = &trace->ledger->events[i];
     if (!is_shown(trace, event)) continue;
     put_slice(trace, event);
-    put_flow(trace, event);
+    put_flow(trace, i);
   }
   json_array_end(json);
   json_object_end(json);
@@ -179,7 +206,11 @@ Status chrome_trace_write(const Ledger *ledger, Str program, const bool *shown, 
   FileOut *out;
   TRY(file_out_open(path, &out, diag));
   Arena *arena = arena_new();
-  Trace trace = {json_out_new(out, false), ledger, shown, arena, {.arena = arena}};
+  Trace trace = {.json = json_out_new(out, false),
+                 .ledger = ledger,
+                 .shown = shown,
+                 .arena = arena,
+                 .text = {.arena = arena}};
   put_trace(&trace, program);
   json_out_free(trace.json);
   arena_free(arena);

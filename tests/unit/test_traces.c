@@ -179,6 +179,13 @@ Test(chrome, slices_flows_and_names) {
       strstr(text.at, "\"ts\":3.000000,\"dur\":4.000000,\"args\":{\"hlo_op\":\"all-gather.1\""));
   cr_assert_not_null(strstr(text.at, "\"ph\":\"s\",\"pid\":101"));
   cr_assert_not_null(strstr(text.at, "\"ph\":\"f\",\"pid\":100"));
+  const bool only_sender[] = {false, true};
+  cr_assert_eq(chrome_trace_write(ledger, STR("jit_f"), only_sender, path, diag), STATUS_OK);
+  cr_assert_not_null(strstr(slurp(arena, path).at, "\"ph\":\"f\",\"pid\":50"),
+                     "at the link, where nobody waits");
+  const bool only_receiver[] = {true, false};
+  cr_assert_eq(chrome_trace_write(ledger, STR("jit_f"), only_receiver, path, diag), STATUS_OK);
+  cr_assert_null(strstr(slurp(arena, path).at, "remote DMA"), "without its sender");
   unlink(path);
   ledger_free(ledger);
   diag_free(diag);
