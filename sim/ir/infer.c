@@ -122,6 +122,13 @@ Status expect_dims(const Infer *at, AttrId id, Ints dims, uint32_t rank) {
   return STATUS_OK;
 }
 
+Status expect_rising(const Infer *at, AttrId id, Ints dims) {
+  for (uint32_t i = 1; i < dims.n; i++)
+    RETURN_IF(dims.at[i] <= dims.at[i - 1], INFER_FAIL(at, "%s must rise, %ld comes after %ld", attr_text(id),
+                                                       (long)dims.at[i], (long)dims.at[i - 1]));
+  return STATUS_OK;
+}
+
 Status expect_int(const Infer *at, AttrId id, int64_t limit, int64_t *value) {
   const Attr *attr = instr_attr(at->instr, id);
   *value = -1;
@@ -134,6 +141,11 @@ Status expect_int(const Infer *at, AttrId id, int64_t limit, int64_t *value) {
 
 bool types_fit(const Infer *at, DType a, DType b) {
   return a == b || (at->mixed && dtype_class(a) == DCLASS_FLOAT && dtype_class(b) == DCLASS_FLOAT);
+}
+
+bool type_widens(const Infer *at, DType from, DType to) {
+  bool wider = dtype_class(from) == dtype_class(to) && dtype_bits(from) <= dtype_bits(to);
+  return wider || types_fit(at, from, to);
 }
 
 bool dims_eq(const Shape *a, const Shape *b) {
@@ -181,6 +193,25 @@ Status expect_pairwise(const Infer *at, AttrId id, const DType *types, uint32_t 
     params[all_first ? i : 2 * i] = params[all_first ? n + i : 2 * i + 1] = scalar;
   }
   return expect_callee(at, attr_text(id), instr_comp(at->instr, id), params, 2 * n, result);
+}
+
+Status expect_predicate(const Infer *at, AttrId id, const DType *types, uint32_t n) {
+  const Shape *result;
+  TRY(expect_pairwise(at, id, types, n, &result));
+  RETURN_IF(!shape_is_scalar(result) || result->dtype != DTYPE_PRED,
+            INFER_FAIL(at, "%s must give pred[], it gives %s", attr_text(id), shape_words(at, result)));
+  return STATUS_OK;
+}
+
+Status expect_combiner(const Infer *at, AttrId id, const DType *types, uint32_t n) {
+  const Shape *result, **scalars = ARENA_ARRAY(at->arena, const Shape *, n);
+  for (uint32_t i = 0; i < n; i++) scalars[i] = shape_scalar(at->arena, types[i]);
+  const Shape *expected = one_or_tuple(at, scalars, n);
+  TRY(expect_pairwise(at, id, types, n, &result));
+  RETURN_IF(!shape_fits(result, expected, at->mixed),
+            INFER_FAIL(at, "%s must give %s, it gives %s", attr_text(id), shape_words(at, expected),
+                       shape_words(at, result)));
+  return STATUS_OK;
 }
 
 /* --- Elementwise. --- */
@@ -267,9 +298,16 @@ Status infer_clamp(const Infer *at, const Shape **shape) {
   return STATUS_OK;
 }
 
+/* An op of every place, whose dimensions are all there are. */
 Status infer_map(const Infer *at, const Shape **shape) {
   TRY(expect_operands(at, 1));
   TRY(expect_same_dims(at, 0));
+  Ints dims = instr_ints(at->instr, ATTR_dimensions);
+  TRY(expect_dims(at, ATTR_dimensions, dims, operand_shape(at, 0)->rank));
+  TRY(expect_rising(at, ATTR_dimensions, dims));
+  RETURN_IF(instr_attr(at->instr, ATTR_dimensions) != NULL && dims.n != operand_shape(at, 0)->rank,
+            INFER_FAIL(at, "a map is over all dimensions of %s, dimensions has %u",
+                       shape_words(at, operand_shape(at, 0)), dims.n));
   uint32_t n = at->instr->operands.n;
   const Shape **params = ARENA_ARRAY(at->arena, const Shape *, n), *result;
   for (uint32_t i = 0; i < n; i++) params[i] = shape_scalar(at->arena, operand_shape(at, i)->dtype);
@@ -332,6 +370,24 @@ Status infer_get_dimension_size(const Infer *at, const Shape **shape) {
   TRY(expect_array(at, 0));
   TRY(expect_dims(at, ATTR_dimensions, instr_ints(at->instr, ATTR_dimensions), operand_shape(at, 0)->rank));
   *shape = shape_scalar(at->arena, DTYPE_S32);
+  return STATUS_OK;
+}
+
+Status infer_set_dimension_size(const Infer *at, const Shape **shape) {
+  TRY(expect_array(at, 0));
+  TRY(expect_dims(at, ATTR_dimensions, instr_ints(at->instr, ATTR_dimensions), operand_shape(at, 0)->rank));
+  TRY(expect_scalar(at, 1, DTYPE_S32));
+  *shape = NULL; /* what is written counts */
+  return STATUS_OK;
+}
+
+Status infer_reduce_precision(const Infer *at, const Shape **shape) {
+  int64_t exponent, mantissa;
+  TRY(expect_array(at, 0));
+  TRY(expect_int(at, ATTR_exponent_bits, 64, &exponent));
+  TRY(expect_int(at, ATTR_mantissa_bits, 64, &mantissa));
+  RETURN_IF(exponent == 0, INFER_FAIL(at, "exponent_bits must be at least 1"));
+  *shape = operand_shape(at, 0);
   return STATUS_OK;
 }
 

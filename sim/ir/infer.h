@@ -40,11 +40,15 @@ Status expect_scalar(const Infer *at, uint32_t i, DType dtype);
 Status expect_written(const Infer *at);
 /* `dims` of attribute `id` are in [0, rank), each once. */
 Status expect_dims(const Infer *at, AttrId id, Ints dims, uint32_t rank);
+/* `dims` of attribute `id` rise. */
+Status expect_rising(const Infer *at, AttrId id, Ints dims);
 /* A required INT attribute in [0, limit). */
 Status expect_int(const Infer *at, AttrId id, int64_t limit, int64_t *value);
 
 /* Whether operands of type `b` serve where `a` is expected. */
 bool types_fit(const Infer *at, DType a, DType b);
+/* Whether values of type `from` may be summed up in `to`: a type of its class that is no narrower. */
+bool type_widens(const Infer *at, DType from, DType to);
 bool dims_eq(const Shape *a, const Shape *b);
 bool dims_have(Ints dims, int64_t dim);
 /* One shape as it is, several as a tuple. */
@@ -56,3 +60,7 @@ Status expect_callee(const Infer *at, const char *what, uint32_t comp, const Sha
                      const Shape **result);
 /* A computation of scalars: two parameters a type, as reduce and sort have it. */
 Status expect_pairwise(const Infer *at, AttrId id, const DType *types, uint32_t n, const Shape **result);
+/* One that says something of two scalars of a type: it gives pred[]. */
+Status expect_predicate(const Infer *at, AttrId id, const DType *types, uint32_t n);
+/* One that combines them: it gives a scalar a type. */
+Status expect_combiner(const Infer *at, AttrId id, const DType *types, uint32_t n);

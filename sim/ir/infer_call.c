@@ -57,6 +57,50 @@ Status infer_conditional(const Infer *at, const Shape **shape) {
   return STATUS_OK;
 }
 
+/* `of` without dimension `dim`, which is `length` long. */
+static Status slice_shape(const Infer *at, const Shape *of, int64_t dim, int64_t length,
+                          const Shape **slice) {
+  RETURN_IF(!shape_is_array(of) || dim >= of->rank || of->dims[dim] != length,
+            INFER_FAIL(at, "dimension %ld is scanned in %ld steps, an array is %s", (long)dim, (long)length,
+                       shape_words(at, of)));
+  int64_t *dims = ARENA_ARRAY(at->arena, int64_t, of->rank);
+  for (uint32_t d = 0, n = 0; d < of->rank; d++)
+    if (d != dim) dims[n++] = of->dims[d];
+  *slice = shape_array(at->arena, of->dtype, dims, of->rank - 1);
+  return STATUS_OK;
+}
+
+/* A step takes a slice of each input and the carries; it gives slices of the results and the next carries. */
+Status infer_scan(const Infer *at, const Shape **shape) {
+  uint32_t n = at->instr->operands.n;
+  int64_t carries, dim;
+  TRY(expect_operands(at, 1));
+  TRY(expect_array(at, 0));
+  TRY(expect_written(at));
+  TRY(expect_int(at, ATTR_num_carries, n, &carries));
+  Ints along = instr_ints(at->instr, ATTR_dimensions);
+  RETURN_IF(along.n != 1, INFER_FAIL(at, "scan needs one dimension, dimensions has %u", along.n));
+  TRY(expect_dims(at, ATTR_dimensions, along, operand_shape(at, 0)->rank));
+  dim = along.at[0];
+  const Shape **params = all_operands(at), *step, *written = at->instr->shape;
+  int64_t length = params[0]->dims[dim];
+  for (uint32_t i = 0; i + carries < n; i++) TRY(slice_shape(at, params[i], dim, length, &params[i]));
+  TRY(expect_callee(at, "to_apply", instr_comp(at->instr, ATTR_to_apply), params, n, &step));
+  RETURN_IF(!shape_is_tuple(written) || written->rank < carries,
+            INFER_FAIL(at, "scan gives a tuple of results and %ld carries, %s is written", (long)carries,
+                       shape_words(at, written)));
+  const Shape **parts = ARENA_ARRAY(at->arena, const Shape *, written->rank);
+  memcpy(parts, written->parts, written->rank * sizeof *parts);
+  for (uint32_t i = 0; i + carries < written->rank; i++)
+    TRY(slice_shape(at, parts[i], dim, length, &parts[i]));
+  const Shape *expected = shape_tuple(at->arena, parts, written->rank);
+  RETURN_IF(
+      !shape_fits(step, expected, at->mixed),
+      INFER_FAIL(at, "a step must give %s, it gives %s", shape_words(at, expected), shape_words(at, step)));
+  *shape = written;
+  return STATUS_OK;
+}
+
 /* --- Asynchronous pairs. --- */
 
 /* The start's tuple holds operands, results and whatever the device needs besides. */
@@ -126,6 +170,26 @@ Status infer_as_operands(const Infer *at, const Shape **shape) {
   return STATUS_OK;
 }
 
+/* One sum of two scalars serves all operands, in a type that is no narrower than theirs. */
+static Status check_sum(const Infer *at) {
+  uint32_t sum = instr_comp(at->instr, ATTR_to_apply);
+  RETURN_IF(sum >= at->module->comps.n, INFER_FAIL(at, "%s needs to_apply", op_text(at->instr->op)));
+  const Shape *given = module_comp(at->module, sum)->instrs.at[module_comp(at->module, sum)->root].shape;
+  TRY(expect_combiner(at, ATTR_to_apply, &given->dtype, 1));
+  for (uint32_t i = 0; i < at->instr->operands.n; i++) {
+    TRY(expect_array(at, i));
+    RETURN_IF(!type_widens(at, operand_shape(at, i)->dtype, given->dtype),
+              INFER_FAIL(at, "to_apply is of %s, operand %u is %s", shape_words(at, given), i,
+                         shape_words(at, operand_shape(at, i))));
+  }
+  return STATUS_OK;
+}
+
+Status infer_all_reduce(const Infer *at, const Shape **shape) {
+  TRY(infer_as_operands(at, shape));
+  return check_sum(at);
+}
+
 /* Devices in a group of a collective, or 0 where the text does not tell. With a channel and without global
  * ids a group of replicas spans the partitions too (but for all-to-all, which has no such flag). */
 static Status group_size(const Infer *at, int64_t *size) {
@@ -180,6 +244,7 @@ Status infer_all_gather(const Infer *at, const Shape **shape) {
 }
 
 Status infer_reduce_scatter(const Infer *at, const Shape **shape) {
+  TRY(check_sum(at));
   return scaled_operands(at, false, shape);
 }
 

@@ -65,6 +65,50 @@ Status infer_dot(const Infer *at, const Shape **shape) {
   return STATUS_OK;
 }
 
+/* The sizes of `list` before dimension `end`, appended. */
+static uint32_t add_dims_before(const Shape *shape, Ints list, int64_t end, int64_t *dims, uint32_t n) {
+  for (uint32_t i = 0; i < list.n && list.at[i] != end; i++) dims[n++] = shape->dims[list.at[i]];
+  return n;
+}
+
+/* Sizes of groups: one list, or one for each place of the batch and of what lies before the ragged dimension
+ * among those of its kind. */
+static Status check_group_sizes(const Infer *at, int64_t ragged, Ints batch, Ints contracting) {
+  const Shape *lhs = operand_shape(at, 0), *sizes = operand_shape(at, 2);
+  RETURN_IF(sizes->rank == 1, STATUS_OK);
+  int64_t *dims = ARENA_ARRAY(at->arena, int64_t, lhs->rank + 1);
+  uint32_t rank = add_dims_before(lhs, batch, ragged, dims, 0);
+  if (dims_have(contracting, ragged))
+    rank = add_dims_before(lhs, contracting, ragged, dims, rank);
+  else if (!dims_have(batch, ragged))
+    rank =
+        add_free_dims(&(Shape){.rank = (uint32_t)ragged, .dims = lhs->dims}, batch, contracting, dims, rank);
+  bool fits = sizes->rank == rank + 1;
+  for (uint32_t d = 0; d < rank && fits; d++) fits = sizes->dims[d] == dims[d];
+  dims[rank] = sizes->rank == 0 ? 0 : sizes->dims[sizes->rank - 1];
+  RETURN_IF(!fits, INFER_FAIL(at, "the sizes of groups must be a vector or %s, operand 2 is %s",
+                              shape_words(at, shape_array(at->arena, sizes->dtype, dims, rank + 1)),
+                              shape_words(at, sizes)));
+  return STATUS_OK;
+}
+
+/* Groups of rows have each its slice of operand 1, others have none. */
+static Status check_group_dim(const Infer *at, bool rows, Ints group, Ints batch, Ints contracting) {
+  const Shape *rhs = operand_shape(at, 1), *sizes = operand_shape(at, 2);
+  TRY(expect_dims(at, ATTR_rhs_group_dims, group, rhs->rank));
+  RETURN_IF(group.n != (rows ? 1 : 0),
+            INFER_FAIL(at, "%s group dimension is expected in operand 1, %u are named", rows ? "one" : "no",
+                       group.n));
+  RETURN_IF(!rows, STATUS_OK);
+  int64_t slices = rhs->dims[group.at[0]], groups = sizes->dims[sizes->rank - 1];
+  RETURN_IF(dims_have(batch, group.at[0]) || dims_have(contracting, group.at[0]),
+            INFER_FAIL(at, "a dimension both of groups and of batch or contraction"));
+  RETURN_IF(slices != groups && slices >= 0 && groups >= 0,
+            INFER_FAIL(at, "operand 2 has %ld groups, dimension %ld of %s is of %ld", (long)groups,
+                       (long)group.at[0], shape_words(at, rhs), (long)slices));
+  return STATUS_OK;
+}
+
 /* A dot whose groups, of sizes in operand 2, lie ragged along a dimension of operand 0. Groups of rows take
  * each its own slice of operand 1 (which has a dimension of groups); groups of the contraction give each a
  * result; groups of the batch are a plain dot. */
@@ -78,12 +122,13 @@ Status infer_ragged_dot(const Infer *at, const Shape **shape) {
   Ints lhs_contracting = instr_ints(instr, ATTR_lhs_contracting_dims);
   Ints rhs_contracting = instr_ints(instr, ATTR_rhs_contracting_dims);
   TRY(expect_dims(at, ATTR_lhs_ragged_dims, ragged, lhs->rank));
-  TRY(expect_dims(at, ATTR_rhs_group_dims, group, rhs->rank));
   TRY(check_paired_dims(at, ATTR_lhs_batch_dims, ATTR_rhs_batch_dims));
   TRY(check_paired_dims(at, ATTR_lhs_contracting_dims, ATTR_rhs_contracting_dims));
-  RETURN_IF(ragged.n != 1 || sizes->rank == 0,
-            INFER_FAIL(at, "a ragged dot has one ragged dimension and sizes of groups"));
+  RETURN_IF(ragged.n != 1, INFER_FAIL(at, "a ragged dot has one ragged dimension, %u are named", ragged.n));
   bool of_contraction = dims_have(lhs_contracting, ragged.at[0]);
+  bool of_rows = !of_contraction && !dims_have(lhs_batch, ragged.at[0]);
+  TRY(check_group_sizes(at, ragged.at[0], lhs_batch, lhs_contracting));
+  TRY(check_group_dim(at, of_rows, group, rhs_batch, rhs_contracting));
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, lhs->rank + rhs->rank + 1);
   uint32_t rank = 0;
   if (of_contraction) dims[rank++] = sizes->dims[sizes->rank - 1];
@@ -164,6 +209,9 @@ Status infer_convolution(const Infer *at, const Shape **shape) {
   TRY(expect_rank(at, 0, rank));
   TRY(expect_rank(at, 1, rank));
   const Shape *lhs = operand_shape(at, 0), *rhs = operand_shape(at, 1);
+  RETURN_IF(dtype_class(lhs->dtype) != dtype_class(rhs->dtype) ||
+                (dtype_class(lhs->dtype) != DCLASS_FLOAT && lhs->dtype != rhs->dtype),
+            INFER_FAIL(at, "a convolution of %s and %s", shape_words(at, lhs), shape_words(at, rhs)));
   int64_t batch_groups = instr_int(at->instr, ATTR_batch_group_count, 1);
   TRY(check_features(at, labels, instr_int(at->instr, ATTR_feature_group_count, 1), batch_groups));
   Window window = instr_window(at->instr);
@@ -200,6 +248,9 @@ static Status check_reduced(const Infer *at, uint32_t *n, DType **types) {
                          shape_words(at, operand_shape(at, 0))));
     RETURN_IF(!shape_is_scalar(start),
               INFER_FAIL(at, "start value %u must be a scalar, it is %s", i, shape_words(at, start)));
+    RETURN_IF(!type_widens(at, array->dtype, start->dtype),
+              INFER_FAIL(at, "operand %u, %s, does not start from %s", i, shape_words(at, array),
+                         shape_words(at, start)));
     (*types)[i] = start->dtype;
   }
   return STATUS_OK;
@@ -213,16 +264,6 @@ static const Shape *results_of(const Infer *at, const DType *types, uint32_t n, 
   return one_or_tuple(at, results, n);
 }
 
-static Status check_reducer(const Infer *at, const DType *types, uint32_t n) {
-  const Shape *combined;
-  TRY(expect_pairwise(at, ATTR_to_apply, types, n, &combined));
-  const Shape *expected = results_of(at, types, n, NULL, 0);
-  RETURN_IF(!shape_fits(combined, expected, at->mixed),
-            INFER_FAIL(at, "to_apply must give %s, it gives %s", shape_words(at, expected),
-                       shape_words(at, combined)));
-  return STATUS_OK;
-}
-
 Status infer_reduce(const Infer *at, const Shape **shape) {
   uint32_t n;
   DType *types;
@@ -233,7 +274,7 @@ Status infer_reduce(const Infer *at, const Shape **shape) {
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, from->rank);
   uint32_t rank = add_free_dims(from, reduced, (Ints){0}, dims, 0);
   *shape = results_of(at, types, n, dims, rank);
-  return at->instr->shape == NULL ? STATUS_OK : check_reducer(at, types, n);
+  return at->instr->shape == NULL ? STATUS_OK : expect_combiner(at, ATTR_to_apply, types, n);
 }
 
 Status infer_reduce_window(const Infer *at, const Shape **shape) {
@@ -244,12 +285,12 @@ Status infer_reduce_window(const Infer *at, const Shape **shape) {
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, from->rank);
   TRY(window_dims(at, from->dims, from->rank, instr_window(at->instr), dims));
   *shape = results_of(at, types, n, dims, from->rank);
-  return at->instr->shape == NULL ? STATUS_OK : check_reducer(at, types, n);
+  return at->instr->shape == NULL ? STATUS_OK : expect_combiner(at, ATTR_to_apply, types, n);
 }
 
 Status infer_select_and_scatter(const Infer *at, const Shape **shape) {
   TRY(expect_array(at, 0));
-  const Shape *into = operand_shape(at, 0), *source = operand_shape(at, 1), *picked;
+  const Shape *into = operand_shape(at, 0), *source = operand_shape(at, 1);
   TRY(expect_rank(at, 1, into->rank));
   TRY(expect_scalar(at, 2, into->dtype));
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, into->rank);
@@ -258,8 +299,8 @@ Status infer_select_and_scatter(const Infer *at, const Shape **shape) {
   RETURN_IF(
       !shape_fits(expected, source, at->mixed),
       INFER_FAIL(at, "the source must be %s, it is %s", shape_words(at, expected), shape_words(at, source)));
-  TRY(expect_pairwise(at, ATTR_select, &into->dtype, 1, &picked));
-  TRY(expect_pairwise(at, ATTR_scatter, &into->dtype, 1, &picked));
+  TRY(expect_predicate(at, ATTR_select, &into->dtype, 1));
+  TRY(expect_combiner(at, ATTR_scatter, &into->dtype, 1));
   *shape = into;
   return STATUS_OK;
 }
@@ -291,6 +332,8 @@ Status infer_fft(const Infer *at, const Shape **shape) {
                        from_real ? "real" : "complex", shape_words(at, from)));
   RETURN_IF((from_real || to_real) && !fft_lengths_fit(from, length, from_real),
             INFER_FAIL(at, "fft_length does not fit operand 0, %s", shape_words(at, from)));
+  RETURN_IF(from_real && from->dtype != DTYPE_F32 && from->dtype != DTYPE_F64,
+            INFER_FAIL(at, "RFFT takes f32 or f64, operand 0 is %s", shape_words(at, from)));
   int64_t *dims = arena_copy(at->arena, from->dims, from->rank * sizeof *dims), *last = &dims[from->rank - 1];
   bool wide = from->dtype == DTYPE_F64 || from->dtype == DTYPE_C128;
   DType dtype = from->dtype;
@@ -328,26 +371,56 @@ Status infer_triangular_solve(const Infer *at, const Shape **shape) {
   fits = fits && b->dims[left ? b->rank - 2 : b->rank - 1] == a->dims[a->rank - 1];
   RETURN_IF(!fits, INFER_FAIL(at, "operand 0 is %s, operand 1, %s, does not fit it", shape_words(at, a),
                               shape_words(at, b)));
+  Str transpose = instr_word(at->instr, ATTR_transpose_a);
+  RETURN_IF(!str_is(transpose, "NO_TRANSPOSE") && !str_is(transpose, "TRANSPOSE") &&
+                !str_is(transpose, "ADJOINT"),
+            INFER_FAIL(at, "transpose_a is NO_TRANSPOSE, TRANSPOSE or ADJOINT, '%.*s' is written",
+                       STR_ARG(transpose)));
   *shape = b;
   return STATUS_OK;
 }
 
-/* The operand, then `n` vectors of its features. */
-static Status batch_norm_results(const Infer *at, DType dtype, const Shape **shape) {
+/* Operands from `first` to before `end` are vectors of the features of operand 0, whose size goes to
+ * `features`. */
+static Status check_features_of_norm(const Infer *at, uint32_t first, uint32_t end, int64_t *features) {
   TRY(expect_array(at, 0));
   const Shape *from = operand_shape(at, 0);
   int64_t feature;
   TRY(expect_int(at, ATTR_feature_index, from->rank, &feature));
-  const Shape *vector = shape_array(at->arena, dtype, &from->dims[feature], 1);
-  const Shape *parts[] = {from, vector, vector};
+  *features = from->dims[feature];
+  for (uint32_t i = first; i < end; i++) {
+    TRY(expect_rank(at, i, 1));
+    const Shape *vector = operand_shape(at, i);
+    RETURN_IF(vector->dims[0] != *features && vector->dims[0] >= 0 && *features >= 0,
+              INFER_FAIL(at, "operand %u must be a vector of the %ld features of %s, it is %s", i,
+                         (long)*features, shape_words(at, from), shape_words(at, vector)));
+  }
+  return STATUS_OK;
+}
+
+/* The operand, then two vectors of its features. */
+static Status batch_norm_results(const Infer *at, uint32_t vectors_end, const Shape **shape) {
+  int64_t features;
+  TRY(check_features_of_norm(at, 1, vectors_end, &features));
+  const Shape *vector = shape_array(at->arena, operand_shape(at, 1)->dtype, &features, 1);
+  const Shape *parts[] = {operand_shape(at, 0), vector, vector};
   *shape = shape_tuple(at->arena, parts, 3);
   return STATUS_OK;
 }
 
+Status infer_batch_norm_inference(const Infer *at, const Shape **shape) {
+  int64_t features;
+  *shape = operand_shape(at, 0);
+  return check_features_of_norm(at, 1, 5, &features);
+}
+
 Status infer_batch_norm_training(const Infer *at, const Shape **shape) {
-  return batch_norm_results(at, operand_shape(at, 1)->dtype, shape);
+  return batch_norm_results(at, 3, shape);
 }
 
 Status infer_batch_norm_grad(const Infer *at, const Shape **shape) {
-  return batch_norm_results(at, operand_shape(at, 1)->dtype, shape);
+  RETURN_IF(!dims_eq(operand_shape(at, 0), operand_shape(at, 4)),
+            INFER_FAIL(at, "operand 4 must have the dimensions of operand 0, %s; it is %s",
+                       shape_words(at, operand_shape(at, 0)), shape_words(at, operand_shape(at, 4))));
+  return batch_norm_results(at, 4, shape);
 }

@@ -190,6 +190,9 @@ static Status check_starts(const Infer *at, uint32_t first, uint32_t rank) {
     RETURN_IF(start->rank != 0 && !vector,
               INFER_FAIL(at, "a start index is a scalar, operand %u is %s", i, shape_words(at, start)));
     RETURN_IF(vector, STATUS_OK);
+    RETURN_IF(start->dtype != operand_shape(at, first)->dtype,
+              INFER_FAIL(at, "start indices are of one type, operand %u is %s, operand %u is %s", first,
+                         shape_words(at, operand_shape(at, first)), i, shape_words(at, start)));
   }
   RETURN_IF(n != rank, INFER_FAIL(at, "%u start indices are expected, %u are given", rank, n));
   return STATUS_OK;
@@ -251,6 +254,29 @@ static Status check_index_vector(const Infer *at, const Shape *indices, AttrId m
   return STATUS_OK;
 }
 
+/* Dimensions of operand 0 and of the indices that go along with each other: as many, of the same sizes, and
+ * no index is of one of them. */
+static Status check_batching(const Infer *at, AttrId operand_id, AttrId indices_id, AttrId map_id,
+                             int64_t vector_dim) {
+  const Shape *from = operand_shape(at, 0), *indices = operand_shape(at, at->instr->operands.n / 2);
+  Ints of_operand = instr_ints(at->instr, operand_id), of_indices = instr_ints(at->instr, indices_id);
+  TRY(expect_dims(at, operand_id, of_operand, from->rank));
+  TRY(expect_rising(at, operand_id, of_operand));
+  TRY(expect_dims(at, indices_id, of_indices, indices->rank));
+  RETURN_IF(of_operand.n != of_indices.n,
+            INFER_FAIL(at, "%s has %u dimensions, %s has %u", attr_text(operand_id), of_operand.n,
+                       attr_text(indices_id), of_indices.n));
+  for (uint32_t i = 0; i < of_operand.n; i++) {
+    int64_t a = from->dims[of_operand.at[i]], b = indices->dims[of_indices.at[i]];
+    RETURN_IF(of_indices.at[i] == vector_dim || dims_have(instr_ints(at->instr, map_id), of_operand.at[i]),
+              INFER_FAIL(at, "a dimension both of indices and of their batch"));
+    RETURN_IF(a != b && a >= 0 && b >= 0,
+              INFER_FAIL(at, "batch dimensions %ld of %s and %ld of %s differ", (long)of_operand.at[i],
+                         shape_words(at, from), (long)of_indices.at[i], shape_words(at, indices)));
+  }
+  return STATUS_OK;
+}
+
 /* The sizes that windows of `sizes` show: those of dimensions neither dropped nor batched. */
 static uint32_t window_sizes(Ints sizes, Ints dropped, Ints batching, int64_t *out) {
   uint32_t n = 0;
@@ -271,7 +297,10 @@ Status infer_gather(const Infer *at, const Shape **shape) {
   int64_t vector_dim;
   TRY(check_index_vector(at, indices, ATTR_start_index_map, from->rank, &vector_dim));
   TRY(expect_dims(at, ATTR_collapsed_slice_dims, collapsed, from->rank));
-  TRY(expect_dims(at, ATTR_operand_batching_dims, batching, from->rank));
+  TRY(expect_rising(at, ATTR_collapsed_slice_dims, collapsed));
+  TRY(expect_rising(at, ATTR_offset_dims, offset));
+  TRY(check_batching(at, ATTR_operand_batching_dims, ATTR_start_indices_batching_dims, ATTR_start_index_map,
+                     vector_dim));
   RETURN_IF(sizes.n != from->rank,
             INFER_FAIL(at, "slice_sizes has %u dimensions, operand 0 is %s", sizes.n, shape_words(at, from)));
   for (uint32_t d = 0; d < sizes.n; d++)
@@ -300,8 +329,9 @@ static Status check_update(const Infer *at, const Shape *into, const Shape *indi
   Ints inserted = instr_ints(at->instr, ATTR_inserted_window_dims);
   Ints batching = instr_ints(at->instr, ATTR_input_batching_dims);
   TRY(expect_dims(at, ATTR_update_window_dims, window, update->rank));
+  TRY(expect_rising(at, ATTR_update_window_dims, window));
   TRY(expect_dims(at, ATTR_inserted_window_dims, inserted, into->rank));
-  TRY(expect_dims(at, ATTR_input_batching_dims, batching, into->rank));
+  TRY(expect_rising(at, ATTR_inserted_window_dims, inserted));
   int64_t *batch = ARENA_ARRAY(at->arena, int64_t, indices->rank),
           *most = ARENA_ARRAY(at->arena, int64_t, into->rank);
   uint32_t n_batch = batch_dims(indices, vector_dim, batch);
@@ -324,12 +354,14 @@ Status infer_scatter(const Infer *at, const Shape **shape) {
             INFER_FAIL(at, "scatter takes operands, indices and as many updates"));
   for (uint32_t i = 0; i < 2 * n + 1; i++) TRY(expect_array(at, i));
   const Shape *indices = operand_shape(at, n);
-  const Shape **results = ARENA_ARRAY(at->arena, const Shape *, n), *combined;
+  const Shape **results = ARENA_ARRAY(at->arena, const Shape *, n);
   DType *types = ARENA_ARRAY(at->arena, DType, n);
   int64_t vector_dim;
   RETURN_IF(n == 0, INFER_FAIL(at, "scatter without an operand"));
   TRY(check_index_vector(at, indices, ATTR_scatter_dims_to_operand_dims, operand_shape(at, 0)->rank,
                          &vector_dim));
+  TRY(check_batching(at, ATTR_input_batching_dims, ATTR_scatter_indices_batching_dims,
+                     ATTR_scatter_dims_to_operand_dims, vector_dim));
   for (uint32_t i = 0; i < n; i++) {
     results[i] = operand_shape(at, i);
     types[i] = results[i]->dtype;
@@ -338,7 +370,7 @@ Status infer_scatter(const Infer *at, const Shape **shape) {
                          shape_words(at, results[0])));
     TRY(check_update(at, results[i], indices, vector_dim, operand_shape(at, n + 1 + i)));
   }
-  TRY(expect_pairwise(at, ATTR_to_apply, types, n, &combined));
+  TRY(expect_combiner(at, ATTR_to_apply, types, n));
   *shape = one_or_tuple(at, results, n);
   return STATUS_OK;
 }
@@ -349,7 +381,7 @@ Status infer_sort(const Infer *at, const Shape **shape) {
   TRY(expect_operands(at, 1));
   TRY(expect_same_dims(at, 0));
   uint32_t n = at->instr->operands.n;
-  const Shape **results = ARENA_ARRAY(at->arena, const Shape *, n), *order;
+  const Shape **results = ARENA_ARRAY(at->arena, const Shape *, n);
   DType *types = ARENA_ARRAY(at->arena, DType, n);
   for (uint32_t i = 0; i < n; i++) {
     results[i] = operand_shape(at, i);
@@ -358,9 +390,7 @@ Status infer_sort(const Infer *at, const Shape **shape) {
   Ints along = dimensions(at);
   RETURN_IF(along.n != 1, INFER_FAIL(at, "sort needs one dimension, dimensions has %u", along.n));
   TRY(expect_dims(at, ATTR_dimensions, along, results[0]->rank));
-  TRY(expect_pairwise(at, ATTR_to_apply, types, n, &order));
-  RETURN_IF(!shape_is_scalar(order) || order->dtype != DTYPE_PRED,
-            INFER_FAIL(at, "the comparator must give pred[], it gives %s", shape_words(at, order)));
+  TRY(expect_predicate(at, ATTR_to_apply, types, n));
   *shape = one_or_tuple(at, results, n);
   return STATUS_OK;
 }

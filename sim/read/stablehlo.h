@@ -110,6 +110,8 @@ Status attr_string(Translator *tr, const char *name, Str *text);
 /* Of a struct's pairs. */
 Status dict_ints(Translator *tr, MlirDict dict, const char *name, Ints *ints);
 Status dict_int(Translator *tr, MlirDict dict, const char *name, int64_t fallback, int64_t *value);
+/* A dense attribute has two dimensions, the second of `width` (below 0: any). */
+Status expect_rows(Translator *tr, const MlirAttr *attr, int64_t width);
 /* Pairs of numbers: dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>, [[0, 1], [2, 3]]. */
 Status attr_pairs(Translator *tr, const char *name, uint32_t n, int64_t fallback, Ints *flat);
 /* precision_config as operand_precision, where it says something. */

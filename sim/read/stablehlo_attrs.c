@@ -101,12 +101,21 @@ static Status add_pair(Translator *tr, const MlirAttr *item, int64_t *pair) {
   return STATUS_OK;
 }
 
+Status expect_rows(Translator *tr, const MlirAttr *attr, int64_t width) {
+  const Shape *type = attr->kind == MLIR_DENSE ? attr->type : NULL;
+  bool fits = type == NULL || (type->rank == 2 && (width < 0 || type->dims[1] == width));
+  RETURN_IF(!fits, OP_FAIL(tr, attr->at, NULL, "expected rows of %s, as in dense<[[0, 1], [2, 3]]>",
+                           width == 2 ? "two numbers" : "numbers"));
+  return STATUS_OK;
+}
+
 Status attr_pairs(Translator *tr, const char *name, uint32_t n, int64_t fallback, Ints *flat) {
   const MlirAttr *attr = find_attr(tr, name);
   *flat = (Ints){ARENA_ARRAY(tr->scratch, int64_t, (size_t)2 * n), 2 * n};
   for (uint32_t i = 0; i < flat->n; i++) flat->at[i] = fallback;
   if (attr == NULL) return STATUS_OK;
   if (attr->kind == MLIR_DENSE) {
+    TRY(expect_rows(tr, attr, 2));
     TRY(ints_of(tr, attr, flat));
     return flat->n == 2 * n ? STATUS_OK : wrong_kind(tr, attr, "a pair for each dimension");
   }
@@ -150,13 +159,19 @@ Status attr_word(Translator *tr, const char *name, Str *word) {
   return STATUS_OK;
 }
 
-/* [DEFAULT, HIGHEST] as {default,highest} */
+static bool is_precision(const MlirAttr *item) {
+  return is_text(item) &&
+         (str_is(item->text, "DEFAULT") || str_is(item->text, "HIGH") || str_is(item->text, "HIGHEST"));
+}
+
+/* [DEFAULT, HIGHEST], one for each operand, as {default,highest} */
 static Status precision_text(Translator *tr, const MlirAttr *attr, StrBuf *buf, bool *said) {
   *said = false;
+  RETURN_IF(attr->n > 2, OP_FAIL(tr, attr->at, NULL, "two operands have %u precisions", attr->n));
   buf_char(buf, '{');
   for (uint32_t i = 0; i < attr->n; i++) {
     const MlirAttr *item = &attr->items[i];
-    if (!is_text(item)) return wrong_kind(tr, item, "a precision");
+    if (!is_precision(item)) return wrong_kind(tr, item, "a precision: DEFAULT, HIGH or HIGHEST");
     if (i != 0) buf_char(buf, ',');
     for (size_t c = 0; c < item->text.n; c++) buf_char(buf, (char)(item->text.at[c] | 0x20));
     *said = *said || !str_is(item->text, "DEFAULT");

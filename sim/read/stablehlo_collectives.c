@@ -14,6 +14,8 @@ Status set_channel(Translator *tr, uint32_t instr) {
     TRY(mlir_struct(tr->mlir, attr, &dict));
     TRY(dict_int(tr, dict, "handle", 0, &handle));
   }
+  RETURN_IF(handle < 0, OP_FAIL(tr, attr->at, NULL, "a channel's number is not negative, this is %lld",
+                                (long long)handle));
   if (handle > 0) instr_set_int(tr->module, made(tr, instr), ATTR_channel_id, handle);
   return STATUS_OK;
 }
@@ -31,6 +33,7 @@ static Status add_group(Translator *tr, const MlirAttr *attr, Ints ids, uint32_t
 
 /* The rows of a group attribute; rows[g] are all its ids, padding included. */
 static Status group_rows(Translator *tr, const MlirAttr *attr, Ints *flat, uint32_t *rows) {
+  TRY(expect_rows(tr, attr, -1));
   TRY(ints_of(tr, attr, flat));
   *rows = attr->kind == MLIR_DENSE && attr->type->rank == 2 ? (uint32_t)attr->type->dims[0] : 1;
   RETURN_IF(*rows != 0 && flat->n % *rows != 0,
@@ -66,6 +69,8 @@ static Status set_groups(Translator *tr, uint32_t instr) {
 static Status set_global_ids(Translator *tr, uint32_t instr) {
   bool global;
   TRY(attr_flag(tr, "use_global_device_ids", false, &global));
+  RETURN_IF(global && instr_attr(made(tr, instr), ATTR_channel_id) == NULL,
+            OP_FAIL(tr, tr->op->at, NULL, "use_global_device_ids needs a channel_handle above 0"));
   if (global) instr_set_flag(tr->module, made(tr, instr), ATTR_use_global_device_ids, true);
   return STATUS_OK;
 }
@@ -132,8 +137,11 @@ Status translate_permute(Translator *tr, Opcode op) {
   Ids operands;
   Ints flat;
   TRY(use_operands(tr, &operands));
-  TRY(attr_ints(tr, "source_target_pairs", &flat));
-  RETURN_IF(flat.n % 2 != 0, OP_FAIL(tr, tr->op->at, NULL, "source_target_pairs are pairs"));
+  const MlirAttr *attr;
+  TRY(need_attr(tr, "source_target_pairs", &attr));
+  TRY(expect_rows(tr, attr, 2));
+  TRY(ints_of(tr, attr, &flat));
+  RETURN_IF(flat.n % 2 != 0, OP_FAIL(tr, attr->at, NULL, "source_target_pairs are pairs"));
   Pairs pairs = {ARENA_ARRAY(tr->scratch, Pair, flat.n / 2), flat.n / 2};
   for (uint32_t i = 0; i < pairs.n; i++) pairs.at[i] = (Pair){flat.at[2 * i], flat.at[2 * i + 1]};
   uint32_t instr = emit(tr, op, result_type(tr), operands.at, operands.n);
@@ -168,6 +176,17 @@ static uint32_t move_pieces(Translator *tr, uint32_t instr, const Shape *to, int
   return emit_reshape(tr, to, instr);
 }
 
+/* As many pieces as there are devices in a group. */
+static Status check_split(Translator *tr, uint32_t instr, int64_t count) {
+  const Attr *attr = instr_attr(made(tr, instr), ATTR_replica_groups);
+  if (attr == NULL) return STATUS_OK;
+  GroupList groups = groups_expand(tr->scratch, attr->groups, 0);
+  int64_t size = groups.n == 0 ? 0 : groups.start[1] - groups.start[0];
+  RETURN_IF(size != count, OP_FAIL(tr, tr->op->at, NULL, "split_count is %lld, groups have %lld devices",
+                                   (long long)count, (long long)size));
+  return STATUS_OK;
+}
+
 /* One operand's; several go each on its own. */
 static Status emit_all_to_all(Translator *tr, Opcode op, uint32_t k, uint32_t operand) {
   int64_t split, concat, count;
@@ -182,6 +201,7 @@ static Status emit_all_to_all(Translator *tr, Opcode op, uint32_t k, uint32_t op
   uint32_t instr = emit(tr, op, shape, &operand, 1);
   TRY(set_channel(tr, instr));
   TRY(set_groups(tr, instr));
+  TRY(check_split(tr, instr, count));
   instr_set_ints(tr->module, made(tr, instr), ATTR_dimensions, &split, 1);
   TRY(set_discardable(tr, instr));
   give_one(tr, k,

@@ -3,6 +3,7 @@
  * the order in which XLA prints them. */
 #include "sim/ir/callgraph.h"
 #include "sim/ir/clean.h"
+#include "sim/ir/verify.h"
 #include "sim/read/stablehlo.h"
 
 /* Functions. */
@@ -218,6 +219,7 @@ static Status translate_module(Translator *tr, const MlirOp *op) {
   TRY(set_donors(tr, entry->op));
   TRY(translate_function(tr, entry, true));
   module->entry = entry->comp;
+  TRY(module_verify(module, tr->mlir->lex.diag)); /* what is dead must be sound too */
   module_remove_dead(module);
   module_merge_constants(module);
   module_sort(module);

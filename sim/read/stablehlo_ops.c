@@ -266,6 +266,11 @@ Status translate_broadcast(Translator *tr, Opcode op) {
   TRY(use_operand(tr, 0, &operand));
   const Shape *from = instr_shape(tr, operand), *to = result_type(tr);
   RETURN_IF(to->rank < from->rank, OP_FAIL(tr, tr->op->at, NULL, "broadcast adds dimensions"));
+  Ints added;
+  TRY(need_ints(tr, "broadcast_sizes", to->rank - from->rank, &added));
+  for (uint32_t d = 0; d < added.n; d++)
+    RETURN_IF(added.at[d] != to->dims[d], OP_FAIL(tr, tr->op->at, NULL, "%.*s does not begin with the sizes",
+                                                  STR_ARG(shape_text(tr->scratch, to))));
   Ints dims = {ARENA_ARRAY(tr->scratch, int64_t, from->rank), from->rank};
   for (uint32_t d = 0; d < from->rank; d++) dims.at[d] = to->rank - from->rank + d;
   return give(tr, emit_broadcast(tr, to, operand, dims));
@@ -358,12 +363,31 @@ Status translate_rng_bits(Translator *tr, Opcode op) {
   return OP_FAIL(tr, tr->op->at, NULL, "unknown random number algorithm '%.*s'", STR_ARG(word));
 }
 
+/* Operand `k` says the shape of the result; where it is a constant, the one that is written. */
+static Status check_said_shape(Translator *tr, uint32_t k) {
+  const Shape *to = result_type(tr), *type = value_type(tr, tr->op->operands.at[k]);
+  const MlirOp *maker = tr->makers[tr->op->operands.at[k]];
+  const MlirAttr *value = maker == NULL ? NULL : mlir_get(maker->attrs, "value");
+  RETURN_IF(type->rank != 1 || (type->dims[0] >= 0 && type->dims[0] != to->rank),
+            OP_FAIL(tr, tr->op->at, NULL, "operand %u must say %u sizes, it is %.*s", k, to->rank,
+                    STR_ARG(shape_text(tr->scratch, type))));
+  Ints sizes;
+  if (value == NULL || value->kind != MLIR_DENSE) return STATUS_OK;
+  TRY(ints_of(tr, value, &sizes));
+  for (uint32_t d = 0; d < sizes.n; d++)
+    RETURN_IF(sizes.at[d] != to->dims[d] && to->dims[d] >= 0,
+              OP_FAIL(tr, tr->op->at, NULL, "operand %u says %lld for dimension %u, %.*s is written", k,
+                      (long long)sizes.at[d], d, STR_ARG(shape_text(tr->scratch, to))));
+  return STATUS_OK;
+}
+
 /* The third operand says the shape, which is the result's. */
 Status translate_rng(Translator *tr, Opcode op) {
   Ids operands;
   Str word;
   TRY(expect_operand_count(tr, 3, 3));
   TRY(use_operands(tr, &operands));
+  TRY(check_said_shape(tr, 2));
   TRY(attr_word(tr, "rng_distribution", &word));
   bool uniform = str_is(word, "UNIFORM");
   RETURN_IF(!uniform && !str_is(word, "NORMAL"),
@@ -379,7 +403,7 @@ Status translate_known_shape(Translator *tr, Opcode op) {
   const MlirOp *written = tr->op;
   MlirOp shorter = *written;
   TRY(expect_operand_count(tr, 1, 2));
-  shorter.operands.n--;
+  TRY(check_said_shape(tr, --shorter.operands.n));
   tr->op = &shorter;
   TRY(op == OP_IOTA      ? translate_iota(tr, op)
       : op == OP_RESHAPE ? translate_reshape(tr, op)

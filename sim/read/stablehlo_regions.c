@@ -316,10 +316,12 @@ Status translate_scan(Translator *tr, Opcode op) {
   TRY(attr_flag(tr, "is_reverse", false, &reverse));
   TRY(use_operands(tr, &operands));
   const MlirRegion *body = &tr->op->regions[0];
+  RETURN_IF(dim < 0 || body->n_args != operands.n,
+            OP_FAIL(tr, tr->op->at, NULL, "the body of this scan takes %u arguments, it has %u", operands.n,
+                    body->n_args));
   uint32_t carries = 0; /* the last operands whose type the body's argument has */
-  while (carries < operands.n && operands.n == body->n_args &&
-         shape_eq(instr_shape(tr, operands.at[operands.n - 1 - carries]),
-                  value_type(tr, body->arg + body->n_args - 1 - carries)))
+  while (carries < operands.n && shape_eq(instr_shape(tr, operands.at[operands.n - 1 - carries]),
+                                          value_type(tr, body->arg + body->n_args - 1 - carries)))
     carries++;
   TRY(scalar_region(tr, 0, &comp));
   const Shape *shape = tr->op->n_results == 1 ? shape_tuple(tr->arena, (const Shape *[]){result_type(tr)}, 1)
