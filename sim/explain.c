@@ -230,6 +230,19 @@ static void describe(Explanation *explanation) {
   add_recorded(explanation, comp_instr(module, explanation->comp, last)->name);
 }
 
+/* The name of an instruction that is near one that none has. */
+static const char *name_hint(const Pipeline *pipeline, Str name) {
+  static const char otherwise[] = "`podsim partition` prints the names of all ops";
+  const Module *module = pipeline->pipelined->module;
+  Vec(const char *) names = {0};
+  for (uint32_t c = 0; c < module->comps.n; c++) {
+    const Comp *comp = module_comp(module, c);
+    for (uint32_t i = 0; i < comp->instrs.n; i++)
+      VEC_PUSH(pipeline->arena, &names, str_terminated(pipeline->arena, comp->instrs.at[i].name));
+  }
+  return did_you_mean(pipeline->arena, name, names.at, names.n, otherwise);
+}
+
 static Status explain(Pipeline *pipeline, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   TRY(pipeline_read_program(pipeline, diag));
@@ -241,8 +254,7 @@ static Status explain(Pipeline *pipeline, Diag *diag) {
   uint32_t found;
   if (!find_step(pipeline, name, true, &explanation.comp, &explanation.step, &found) &&
       !find_step(pipeline, name, false, &explanation.comp, &explanation.step, &found)) {
-    return diag_fail(diag, STATUS_USAGE, NOWHERE, "`podsim partition` prints the names of all ops",
-                     "%s op named '%.*s'",
+    return diag_fail(diag, STATUS_USAGE, NOWHERE, name_hint(pipeline, name), "%s op named '%.*s'",
                      found == 0 ? "the partitioned program has no" : "there is more than one", STR_ARG(name));
   }
   TRY(pipeline_simulate(pipeline, diag));

@@ -74,7 +74,7 @@ static Status read_axis(const Laying *laying, Str text) {
   uint32_t axis;
   RETURN_IF(colon == text.n, bad_layout(laying, NULL, STR("write auto, row-major, or e.g. data:x,model:y")));
   RETURN_IF(!mesh_axis_index(laying->mesh, name, &axis),
-            bad_layout(laying, NULL,
+            bad_layout(laying, mesh_axis_hint(laying->arena, laying->mesh, name),
                        str_printf(laying->arena, "the mesh (%s) has no axis '%.*s'",
                                   mesh_text(laying->arena, laying->mesh).at, STR_ARG(name))));
   RETURN_IF(laying->parts[axis].n > 0,

@@ -25,17 +25,16 @@ enum { COMMANDS = sizeof command_names / sizeof command_names[0] };
 static const char usage_text[] = "[run] CONFIG PROGRAM\nCOMMAND ARGUMENTS";
 
 static const char about_text[] =
-    "Simulates a JAX program on a pod of TPU chips: true numbers and a timeline.\v"
+    "Simulates a JAX program on a pod of TPU chips: true numbers and a timeline.\n\n"
     "Commands:\n"
 #define COMMAND(name, function, arguments, help) "  " name " " arguments "\n      " help "\n"
 #include "sim/commands.def"
 #undef COMMAND
-    "\nPROGRAM is what jax.jit(f).lower(...).as_text() prints, as StableHLO or with dialect=\"hlo\"; .gz and "
-    "- "
-    "(standard input) are read too.\n"
-    "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not supported or malformed, 4 "
-    "does not fit in memory, "
-    "5 deadlock or race.";
+    "\nOptions:\v"
+    "PROGRAM is what jax.jit(f).lower(...).as_text() prints, as StableHLO or with\n"
+    "dialect=\"hlo\"; .gz and - (standard input) are read too.\n\n"
+    "Exit codes: 0 done, 1 a run or a check failed, 2 wrong usage, 3 input not\n"
+    "supported or malformed, 4 does not fit in memory, 5 deadlock or race.";
 
 /* A flag that was given, and the commands that heed it. */
 typedef struct {

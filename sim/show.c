@@ -11,17 +11,12 @@
 
 #include <stdio.h>
 
-enum { NAME_WIDTH = 26, SHAPE_WIDTH = 20, SPEC_WIDTH = 26, OPS_SHOWN = 20 };
-
-static void pad(StrBuf *buf, size_t start, size_t width) {
-  do buf_char(buf, ' ');
-  while (buf->n - start < width);
-}
+enum { NAME_WIDTH = 26, SHAPE_WIDTH = 20, SPEC_WIDTH = 26, BYTES_WIDTH = 10, OPS_SHOWN = 20 };
 
 static void add_column(StrBuf *buf, Str text, size_t width) {
   size_t start = buf->n;
   buf_add(buf, text);
-  pad(buf, start, width);
+  buf_column(buf, start, width);
 }
 
 static Str plain_shape(Arena *arena, const Shape *shape) {
@@ -30,8 +25,8 @@ static Str plain_shape(Arena *arena, const Shape *shape) {
   return buf_str(&buf);
 }
 
-/* name, global shape, spec, local shape and its bytes. */
-static void add_value(StrBuf *buf, Str name, const Shape *shape, const Sharding *sharding) {
+/* name, global shape, spec, local shape, its bytes, and a note where there is one. */
+static void add_value(StrBuf *buf, Str name, const Shape *shape, const Sharding *sharding, Str note) {
   Arena *arena = buf->arena;
   const Shape *local = sharding == NULL ? shape : sharding_local_shape(arena, sharding, shape);
   buf_add(buf, STR("  "));
@@ -39,7 +34,10 @@ static void add_value(StrBuf *buf, Str name, const Shape *shape, const Sharding 
   add_column(buf, plain_shape(arena, shape), SHAPE_WIDTH);
   add_column(buf, sharding == NULL ? STR("P()") : sharding_spec_text(arena, sharding), SPEC_WIDTH);
   add_column(buf, plain_shape(arena, local), SHAPE_WIDTH);
+  size_t start = buf->n;
   human_bytes(buf, shape_bytes(local));
+  if (note.n != 0) buf_column(buf, start, BYTES_WIDTH);
+  buf_add(buf, note);
 }
 
 static void add_head(StrBuf *buf, const Pipeline *pipeline) {
@@ -58,13 +56,13 @@ static void add_ends(StrBuf *buf, const Pipeline *pipeline) {
   buf_add(buf, STR("parameters                (global, spec, a chip's)\n"));
   for (uint32_t i = 0; i < partitioned->n_params; i++) {
     add_value(buf, entry->instrs.at[entry->params.at[i]].name, partitioned->global_params[i],
-              partitioned->params[i]);
+              partitioned->params[i], (Str){0});
     buf_char(buf, '\n');
   }
   buf_add(buf, STR("outputs\n"));
   for (uint32_t i = 0; i < partitioned->n_outputs; i++) {
     add_value(buf, str_printf(buf->arena, "out%u", i), partitioned->global_outputs[i],
-              partitioned->outputs[i]);
+              partitioned->outputs[i], (Str){0});
     buf_char(buf, '\n');
   }
 }
@@ -85,10 +83,11 @@ static void add_values(StrBuf *buf, const Pipeline *pipeline) {
     for (uint32_t i = 0; i < comp->instrs.n; i++) {
       const ValueSharding *value = &pipeline->shardings->values[c][i];
       if (!worth_showing(&comp->instrs.at[i], value)) continue;
-      add_value(buf, comp->instrs.at[i].name, comp->instrs.at[i].shape, value->at[0]);
       uint32_t because = pipeline->shardings->because == NULL ? NO_ID : pipeline->shardings->because[c][i];
+      Str note = {0};
       if (because != NO_ID && because != i)
-        buf_printf(buf, "  from %.*s", STR_ARG(comp->instrs.at[because].name));
+        note = str_printf(buf->arena, "from %.*s", STR_ARG(comp->instrs.at[because].name));
+      add_value(buf, comp->instrs.at[i].name, comp->instrs.at[i].shape, value->at[0], note);
       buf_char(buf, '\n');
     }
   }

@@ -134,39 +134,44 @@ static Status write_csv(Arena *arena, const Points *points, const char *path, Di
   return table_csv_write(path, header, rows, COLUMNS, points->n, diag);
 }
 
-static void pad_to(StrBuf *buf, size_t start, size_t width) {
-  while (buf->n - start < width) buf_char(buf, ' ');
+/* The meshes' column, as wide as the longest. */
+static size_t mesh_width(const Points *points) {
+  size_t width = strlen("mesh");
+  for (uint32_t i = 0; i < points->n; i++)
+    if (points->at[i].mesh.n > width) width = points->at[i].mesh.n;
+  return width + 2;
 }
 
-static void table_line(StrBuf *buf, const Point *point, int64_t best_ps) {
+static void table_line(StrBuf *buf, const Point *point, size_t width, int64_t best_ps) {
   const Outcome *outcome = &point->outcome;
   size_t start = buf->n;
   buf_add(buf, point->mesh);
-  pad_to(buf, start, 28);
+  buf_column(buf, start, width);
   if (outcome->status != STATUS_OK) {
-    buf_printf(buf, " %s\n", outcome->reason);
+    buf_printf(buf, "%s\n", outcome->reason);
     return;
   }
   const int64_t times[] = {outcome->time_ps, outcome->compute_ps, outcome->exposed_ps};
   for (uint32_t t = 0; t < 3; t++) {
     start = buf->n;
-    buf_char(buf, ' ');
     human_time(buf, times[t]);
-    pad_to(buf, start, 13);
+    buf_column(buf, start, 13);
   }
-  buf_printf(buf, " %5.1f %%  ", outcome->mfu * 100);
+  buf_printf(buf, "%5.1f %%  ", outcome->mfu * 100);
   start = buf->n;
   human_bytes(buf, outcome->hbm_peak_bytes);
-  pad_to(buf, start, 10);
+  buf_column(buf, start, 10);
   buf_printf(buf, "  %-4s  %6.2fx  %s\n", outcome->fits ? "yes" : "no",
              best_ps == 0 ? 1 : (double)outcome->time_ps / (double)best_ps, outcome->layout);
 }
 
 static void print_table(Arena *arena, const Points *points) {
   StrBuf buf = {.arena = arena};
-  buf_printf(&buf, "%-28s %-12s %-12s %-12s %7s  %-10s  %-4s  %7s  %s\n", "mesh", "step time", "compute",
-             "exposed comm", "MFU", "HBM peak", "fits", "to best", "layout");
-  for (uint32_t i = 0; i < points->n; i++) table_line(&buf, &points->at[i], points->at[0].outcome.time_ps);
+  size_t width = mesh_width(points);
+  buf_printf(&buf, "%-*s%-13s%-13s%-13s%7s  %-10s  %-4s  %7s  %s\n", (int)width, "mesh", "step time",
+             "compute", "exposed comm", "MFU", "HBM peak", "fits", "to best", "layout");
+  for (uint32_t i = 0; i < points->n; i++)
+    table_line(&buf, &points->at[i], width, points->at[0].outcome.time_ps);
   fwrite(buf.at, 1, buf.n, stdout);
 }
 

@@ -111,34 +111,29 @@ Status collectives_csv_write(const Ledger *ledger, const Metrics *metrics, const
 
 enum { NAME_WIDTH = 34, CELL_WIDTH = 11 };
 
-static void fill(StrBuf *buf, size_t start, size_t width) {
-  do buf_char(buf, ' ');
-  while (buf->n - start < width);
-}
-
 static void text_cell(StrBuf *buf, Str text) {
   size_t start = buf->n;
   buf_add(buf, text);
-  fill(buf, start, CELL_WIDTH);
+  buf_column(buf, start, CELL_WIDTH);
 }
 
 static void time_cell(StrBuf *buf, int64_t ps) {
   size_t start = buf->n;
   human_time(buf, ps);
-  fill(buf, start, CELL_WIDTH);
+  buf_column(buf, start, CELL_WIDTH);
 }
 
 static void bytes_cell(StrBuf *buf, int64_t bytes) {
   size_t start = buf->n;
   human_bytes(buf, bytes);
-  fill(buf, start, CELL_WIDTH);
+  buf_column(buf, start, CELL_WIDTH);
 }
 
 static void name_cell(StrBuf *buf, const LedgerOp *op, const OpMetric *metric) {
   size_t start = buf->n;
   buf_printf(buf, "  %.*s", STR_ARG(op->name));
   if (metric->count > 1) buf_printf(buf, " x%" PRId64, metric->count);
-  fill(buf, start, NAME_WIDTH);
+  buf_column(buf, start, NAME_WIDTH);
 }
 
 static void head_line(StrBuf *buf, const char *title, const char *const *cells, uint32_t n) {
@@ -155,7 +150,7 @@ static void op_line(StrBuf *buf, const RunInfo *info, const LedgerOp *op, const 
   name_cell(buf, op, metric);
   time_cell(buf, metric->total_ps);
   time_cell(buf, metric->critical_ps);
-  text_cell(buf, real_text(buf->arena, op_intensity(metric), "%.3g"));
+  text_cell(buf, metric->hbm_bytes == 0 ? STR("-") : real_text(buf->arena, op_intensity(metric), "%.3g"));
   text_cell(buf, real_text(buf->arena, 100 * op_of_peak_flops(info, metric), "%.1f %%"));
   text_cell(buf, real_text(buf->arena, 100 * op_of_hbm_bandwidth(info, metric), "%.1f %%"));
   buf_add(buf, op->bound);

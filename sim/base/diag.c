@@ -62,6 +62,13 @@ static void add_place(StrBuf *buf, Place at) {
   buf_printf(buf, "%.*s:%u:%u: ", STR_ARG(at.source->name), line, column);
 }
 
+/* Whether the text ends in this line, which is not the first, without an end of line. */
+static bool is_cut_off(Place at) {
+  if (at.source == NULL || at.source->text.n == 0 || at.offset > at.source->text.n) return false;
+  Str text = at.source->text, rest = str_sub(text, at.offset, text.n);
+  return str_find(text, '\n') < at.offset && str_find(rest, '\n') == rest.n && text.at[text.n - 1] != '\n';
+}
+
 Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const char *format, ...) {
   if (diag->error.n != 0) return status;
   char message[LONGEST_TEXT];
@@ -77,6 +84,7 @@ Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const ch
     place_line_column(at, &line, &column);
     add_excerpt(&buf, at, column);
   }
+  if (hint == NULL && is_cut_off(at)) hint = "the text ends in this line: was it cut off?";
   if (hint != NULL) buf_printf(&buf, "hint: %s\n", hint);
   diag->error = buf_str(&buf);
   return status;

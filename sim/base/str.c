@@ -90,37 +90,45 @@ bool str_to_int(Str a, int64_t *value) {
   return errno == 0 && end == digits + a.n;
 }
 
-/* Levenshtein distance by one row of the table; names are short. */
-static size_t distance(Str a, Str b) {
-  enum { LONGEST = 64 };
-  size_t row[LONGEST + 1];
-  if (a.n > LONGEST || b.n > LONGEST) return LONGEST;
-  for (size_t j = 0; j <= b.n; j++) row[j] = j;
-  for (size_t i = 1; i <= a.n; i++) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.n; j++) {
-      size_t best = diagonal + (a.at[i - 1] != b.at[j - 1]);
-      diagonal = row[j];
-      if (row[j] + 1 < best) best = row[j] + 1;
-      if (row[j - 1] + 1 < best) best = row[j - 1] + 1;
-      row[j] = best;
-    }
-  }
-  return row[b.n];
+static size_t least(size_t a, size_t b) {
+  return a < b ? a : b;
 }
 
-const char *str_nearest(Str a, const char *const *names, size_t n) {
-  const char *nearest = NULL;
-  size_t best = a.n / 3 + 2;
-  for (size_t i = 0; i < n; i++) {
-    size_t far = distance(a, str_of(names[i]));
-    if (far < best) {
-      best = far;
-      nearest = names[i];
+/* Edits from one name to the other, two letters that changed places being one (optimal string alignment:
+ * Boytsov, Indexing methods for approximate dictionary searching, 2011), by three rows of the table. */
+static size_t distance(Str a, Str b) {
+  enum { LONGEST = 64 };
+  size_t rows[3][LONGEST + 1];
+  if (a.n > LONGEST || b.n > LONGEST) return LONGEST;
+  for (size_t j = 0; j <= b.n; j++) rows[0][j] = j;
+  for (size_t i = 1; i <= a.n; i++) {
+    size_t *row = rows[i % 3], *above = rows[(i - 1) % 3], *above_that = rows[(i + 1) % 3];
+    row[0] = i;
+    for (size_t j = 1; j <= b.n; j++) {
+      row[j] = least(least(above[j], row[j - 1]) + 1, above[j - 1] + (a.at[i - 1] != b.at[j - 1]));
+      bool swapped = i > 1 && j > 1 && a.at[i - 1] == b.at[j - 2] && a.at[i - 2] == b.at[j - 1];
+      if (swapped) row[j] = least(row[j], above_that[j - 2] + 1);
     }
   }
+  return rows[a.n % 3][b.n];
+}
+
+/* Among names as near one of the same length comes first. */
+const char *str_nearest(Str a, const char *const *names, size_t n) {
+  const char *nearest = NULL;
+  size_t best = 2 * (a.n / 3 + 2);
+  for (size_t i = 0; i < n; i++) {
+    size_t far = 2 * distance(a, str_of(names[i])) + (strlen(names[i]) != a.n);
+    if (far >= best) continue;
+    best = far;
+    nearest = names[i];
+  }
   return nearest;
+}
+
+const char *did_you_mean(Arena *arena, Str a, const char *const *names, size_t n, const char *otherwise) {
+  const char *nearest = str_nearest(a, names, n);
+  return nearest == NULL ? otherwise : str_printf(arena, "did you mean %s?", nearest).at;
 }
 
 static void reserve(StrBuf *buf, size_t more) {
@@ -154,6 +162,11 @@ void buf_printf(StrBuf *buf, const char *format, ...) {
   vsnprintf(buf->at + buf->n, (size_t)n + 1, format, args);
   va_end(args);
   buf->n += (size_t)n;
+}
+
+void buf_column(StrBuf *buf, size_t start, size_t width) {
+  do buf_char(buf, ' ');
+  while (buf->n - start < width);
 }
 
 Str buf_str(StrBuf *buf) {

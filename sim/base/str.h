@@ -38,6 +38,8 @@ Str str_printf(Arena *arena, const char *format, ...) __attribute__((format(prin
 bool str_to_int(Str a, int64_t *value);
 /* The nearest of `n` names by edit distance, for "did you mean"; NULL where none is near. */
 const char *str_nearest(Str a, const char *const *names, size_t n);
+/* The hint that asks for it; `otherwise`, perhaps NULL, where none is near. */
+const char *did_you_mean(Arena *arena, Str a, const char *const *names, size_t n, const char *otherwise);
 
 typedef struct {
   Arena *arena;
@@ -48,5 +50,7 @@ typedef struct {
 void buf_add(StrBuf *buf, Str s);
 void buf_char(StrBuf *buf, char c);
 void buf_printf(StrBuf *buf, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Blanks up to a column `width` bytes after `start`, at least one. */
+void buf_column(StrBuf *buf, size_t start, size_t width);
 /* What was built so far; its bytes are followed by a NUL. */
 Str buf_str(StrBuf *buf);

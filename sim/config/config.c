@@ -321,6 +321,13 @@ static Status check_twist(const Reading *reading) {
       "twisted");
 }
 
+static bool is_program(Str text) {
+  static const char *const beginnings[] = {"HloModule", "module ", "func.func", "builtin.module"};
+  for (size_t i = 0; i < sizeof beginnings / sizeof *beginnings; i++)
+    if (str_starts(str_trim(text), beginnings[i])) return true;
+  return false;
+}
+
 Status config_read(Arena *arena, const char *path, const char *const *sets, uint32_t n_sets, Config **config,
                    Diag *diag) {
   Config *made = ARENA_NEW(arena, Config);
@@ -328,6 +335,9 @@ Status config_read(Arena *arena, const char *path, const char *const *sets, uint
   *reading = (Reading){.arena = arena, .diag = diag, .pod = &made->pod};
   const Source *source;
   TRY(ini_source(arena, path, &source, diag));
+  RETURN_IF(is_program(source->text),
+            diag_fail(diag, STATUS_INVALID, (Place){source, 0}, "CONFIG comes before PROGRAM",
+                      "this is a program, not the description of a pod"));
   TRY(ini_read(source, on_line, reading, diag));
   for (uint32_t i = 0; i < n_sets; i++) TRY(on_set(reading, sets[i]));
   for (size_t i = 0; i < KEYS; i++) {

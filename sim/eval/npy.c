@@ -197,13 +197,15 @@ static Status check_shape(const NpyBytes *bytes, const NpyHeader *header, const 
   bool type = shape_is_array(shape) && !serves(header, shape->dtype);
   StrBuf expected = {.arena = arena};
   shape_print(&expected, shape, false);
+  Str found =
+      type ? header->text : shape_text(arena, shape_array(arena, shape->dtype, header->dims, header->rank));
   Status status = diag_fail(
       diag, STATUS_INVALID, NOWHERE,
       type ? "convert it with numpy's astype; bf16 is read from float32, <V2 or its bits as uint16, an "
              "f8 from uint8"
-           : NULL,
+           : "inputs stand in the order of the program's parameters",
       "%s: wrong %s: expected %.*s, found %.*s", bytes->name, type ? "type" : "shape",
-      STR_ARG(buf_str(&expected)), STR_ARG(header->text));
+      STR_ARG(buf_str(&expected)), STR_ARG(found));
   arena_free(arena);
   return status;
 }

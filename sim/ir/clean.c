@@ -2,6 +2,7 @@
  */
 #include "sim/ir/clean.h"
 
+#include "sim/base/mix.h"
 #include "sim/ir/callgraph.h"
 
 bool instr_is_sharding_call(const Instr *instr) {
@@ -254,8 +255,7 @@ static bool is_constant(const Comp *comp, const Instr *instr) {
 }
 
 static uint64_t mix(uint64_t state, uint64_t value) {
-  state = (state ^ value) * UINT64_C(0x9e3779b97f4a7c15);
-  return state ^ state >> 29;
+  return mix64(state ^ value);
 }
 
 static uint64_t bytes_hash(const void *bytes, size_t n) {

@@ -2,6 +2,8 @@
  * period have numbers that are as much higher as a period has transfers. */
 #include "sim/ledger/repeat.h"
 
+#include "sim/base/mix.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,26 +11,18 @@ static int64_t end_of(const Event *event) {
   return event->start_ps + event->duration_ps;
 }
 
-/* splitmix64 */
-static uint64_t mixed(uint64_t hash, uint64_t word) {
-  uint64_t x = (hash ^ word) + 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 uint64_t ledger_period_hash(const Ledger *ledger, size_t first, int64_t from_ps, int64_t to_ps) {
   uint64_t sum = 0; /* so that the order of events at one date does not count */
   for (size_t i = first; i < ledger->n_events; i++) {
     const Event *event = &ledger->events[i];
     if (end_of(event) < from_ps || end_of(event) >= to_ps) continue;
-    uint64_t hash = mixed(event->kind, event->track);
-    hash = mixed(hash, (uint64_t)event->chip << 32 | event->lane);
-    hash = mixed(hash, (uint64_t)event->op << 32 | event->peer);
-    hash = mixed(hash, (uint64_t)(event->start_ps - from_ps));
-    hash = mixed(hash, (uint64_t)event->duration_ps);
-    hash = mixed(hash, (uint64_t)event->bytes);
-    sum += mixed(hash, (uint64_t)event->flops);
+    uint64_t hash = mix64((uint64_t)event->kind << 32 | event->track);
+    hash = mix64(hash ^ ((uint64_t)event->chip << 32 | event->lane));
+    hash = mix64(hash ^ ((uint64_t)event->op << 32 | event->peer));
+    hash = mix64(hash ^ (uint64_t)(event->start_ps - from_ps));
+    hash = mix64(hash ^ (uint64_t)event->duration_ps);
+    hash = mix64(hash ^ (uint64_t)event->bytes);
+    sum += mix64(hash ^ (uint64_t)event->flops);
   }
   return sum;
 }

@@ -192,7 +192,8 @@ static Status override(Graph *graph, const SpecOverride *spec) {
   bool out = numbered(spec->name, "out", &number) && number < graph->n_outputs;
   bool found = out || (numbered(spec->name, "arg", &number) && find_argument(graph, number, &value)) ||
                find_named(graph, spec->name, &value);
-  RETURN_IF(!found, diag_fail(graph->diag, STATUS_USAGE, NOWHERE, "name argN, outN or a value of the program",
+  RETURN_IF(!found, diag_fail(graph->diag, STATUS_USAGE, NOWHERE,
+                              "name argN, outN or a value; `podsim show` lists them all",
                               "the program has no '%.*s'", STR_ARG(spec->name)));
   const Shape *shape = out ? graph->outputs[number].shape : graph_slot(graph, value)->shape;
   TRY(sharding_parse_spec(graph->arena, spec->spec, graph->mesh, shape->rank, &sharding, graph->diag));

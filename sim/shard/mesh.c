@@ -103,6 +103,12 @@ bool mesh_axis_index(const Mesh *mesh, Str name, uint32_t *axis) {
   return false;
 }
 
+const char *mesh_axis_hint(Arena *arena, const Mesh *mesh, Str name) {
+  const char **names = ARENA_ARRAY(arena, const char *, mesh->n_axes);
+  for (uint32_t a = 0; a < mesh->n_axes; a++) names[a] = str_terminated(arena, mesh->axes[a].name);
+  return did_you_mean(arena, name, names, mesh->n_axes, NULL);
+}
+
 int64_t mesh_stride(const Mesh *mesh, AxisRef axis) {
   int64_t stride = mesh->axes[axis.axis].size / (axis.pre * axis.size);
   for (uint32_t a = axis.axis + 1; a < mesh->n_axes; a++) stride *= mesh->axes[a].size;

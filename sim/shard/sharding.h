@@ -68,6 +68,8 @@ bool mesh_eq(const Mesh *a, const Mesh *b);
 /* `data=4, model=2`. */
 Str mesh_text(Arena *arena, const Mesh *mesh);
 bool mesh_axis_index(const Mesh *mesh, Str name, uint32_t *axis);
+/* The hint after a name that no axis has: "did you mean model?", NULL where none is near. */
+const char *mesh_axis_hint(Arena *arena, const Mesh *mesh, Str name);
 /* How far apart in mesh positions neighbours along an axis reference are. */
 int64_t mesh_stride(const Mesh *mesh, AxisRef axis);
 /* Coordinate of device `device` along an axis reference, 0 … size-1. */

@@ -18,21 +18,22 @@ static void print_dim(StrBuf *buf, const Mesh *mesh, AxisList axes) {
   if (axes.n > 1) buf_char(buf, ')');
 }
 
-static bool any_dim_sharded(const Sharding *sharding) {
-  for (uint32_t d = 0; d < sharding->rank; d++)
-    if (sharding->dims[d].axes.n != 0) return true;
-  return false;
+/* Dimensions up to the last that is cut: JAX leaves out the None behind it. */
+static uint32_t dims_said(const Sharding *sharding) {
+  uint32_t n = sharding->rank;
+  while (n > 0 && sharding->dims[n - 1].axes.n == 0) n--;
+  return n;
 }
 
 Str sharding_spec_text(Arena *arena, const Sharding *sharding) {
-  if (!any_dim_sharded(sharding)) return STR("P()");
   StrBuf buf = {.arena = arena};
+  uint32_t n = dims_said(sharding);
   buf_add(&buf, STR("P("));
-  for (uint32_t d = 0; d < sharding->rank; d++) {
+  for (uint32_t d = 0; d < n; d++) {
     if (d != 0) buf_add(&buf, STR(", "));
     print_dim(&buf, sharding->mesh, sharding->dims[d].axes);
   }
-  buf_add(&buf, sharding->rank == 1 ? STR(",)") : STR(")"));
+  buf_add(&buf, n == 1 ? STR(",)") : STR(")"));
   return buf_str(&buf);
 }
 
@@ -43,7 +44,7 @@ static Status scan_axis(Scan *scan, const Mesh *mesh, AxisRef *axis) {
   TRY(scan_quoted(scan, &name));
   size_t colon = str_find(name, ':');
   RETURN_IF(!mesh_axis_index(mesh, str_sub(name, 0, colon), &index),
-            diag_fail(scan->diag, scan->status, scan->place, NULL,
+            diag_fail(scan->diag, scan->status, scan->place, mesh_axis_hint(scan->arena, mesh, name),
                       "spec %.*s uses axis '%.*s', but the mesh is %.*s", STR_ARG(scan->text), STR_ARG(name),
                       STR_ARG(mesh_text(scan->arena, mesh))));
   *axis = axis_whole(mesh, index);

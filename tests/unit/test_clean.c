@@ -1,32 +1,8 @@
 /* Clean-ups: dead code, unreached computations, equal instructions. */
+#include "program_fixture.h"
 #include "sim/ir/clean.h"
-#include "sim/read/program.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Module *module;
-
-static void setup(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void teardown(void) {
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(clean, .init = setup, .fini = teardown);
-
-static void read_text(const char *text) {
-  Source *source = ARENA_NEW(arena, Source);
-  *source = (Source){STR("t.hlo"), str_of(text)};
-  Status status = program_read(source, &read_limits_default, &module, diag);
-  cr_assert_eq(status, STATUS_OK, "%s", diag_error_text(diag).at);
-}
+TestSuite(clean, .init = begin, .fini = end);
 
 /* "x, y(x)" of the entry. */
 static const char *listing(void) {
@@ -43,11 +19,11 @@ static const char *listing(void) {
 }
 
 Test(clean, dead_code_and_its_computations) {
-  read_text("HloModule m\n"
-            "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
-            "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) z = f32[] constant(0)\n"
-            "  r = f32[] reduce(x, z), dimensions={0}, to_apply=sum\n"
-            "  i = f32[4] negate(x) ROOT e = f32[4] exponential(i) }\n");
+  read_program("HloModule m\n"
+               "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+               "ENTRY main { x = f32[4] parameter(0) y = f32[4] parameter(1) z = f32[] constant(0)\n"
+               "  r = f32[] reduce(x, z), dimensions={0}, to_apply=sum\n"
+               "  i = f32[4] negate(x) ROOT e = f32[4] exponential(i) }\n");
   module_remove_dead(module);
   cr_assert_str_eq(listing(), "x, y, i(x), e(i)");
   cr_assert_eq(module->comps.n, 1);
@@ -58,13 +34,13 @@ Test(clean, dead_code_and_its_computations) {
 }
 
 Test(clean, side_effects_stay_in_whatever_computation) {
-  read_text("HloModule m\n"
-            "talk { a = f32[] parameter(0) ROOT s = f32[] custom-call(a), custom_call_target=\"print\","
-            " custom_call_has_side_effect=true }\n"
-            "quiet { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n"
-            "ENTRY main { x = f32[] parameter(0) c = f32[] call(x), to_apply=talk d = f32[] call(x), "
-            "to_apply=quiet\n"
-            "  ROOT r = f32[] abs(x) }\n");
+  read_program("HloModule m\n"
+               "talk { a = f32[] parameter(0) ROOT s = f32[] custom-call(a), custom_call_target=\"print\","
+               " custom_call_has_side_effect=true }\n"
+               "quiet { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n"
+               "ENTRY main { x = f32[] parameter(0) c = f32[] call(x), to_apply=talk d = f32[] call(x), "
+               "to_apply=quiet\n"
+               "  ROOT r = f32[] abs(x) }\n");
   const bool *effects = module_side_effects(arena, module);
   cr_assert(effects[module_find_comp(module, STR("talk"))] && effects[module->entry]);
   cr_assert_not(effects[module_find_comp(module, STR("quiet"))]);
@@ -73,10 +49,10 @@ Test(clean, side_effects_stay_in_whatever_computation) {
 }
 
 Test(clean, unreached_computations_and_their_order) {
-  read_text("HloModule m\n"
-            "lost { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n"
-            "ENTRY main { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=used }\n"
-            "used { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n");
+  read_program("HloModule m\n"
+               "lost { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n"
+               "ENTRY main { x = f32[] parameter(0) ROOT c = f32[] call(x), to_apply=used }\n"
+               "used { a = f32[] parameter(0) ROOT s = f32[] negate(a) }\n");
   module_compact(module);
   cr_assert_eq(module->comps.n, 2);
   cr_assert_eq(module->entry, 1);
@@ -86,7 +62,7 @@ Test(clean, unreached_computations_and_their_order) {
 }
 
 Test(clean, equal_instructions_are_merged_through_their_operands) {
-  read_text(
+  read_program(
       "HloModule m\n"
       "ENTRY main { x = f32[4] parameter(0) one = f32[] constant(1) uno = f32[] constant(1)\n"
       "  two = f32[] constant(2)\n"
@@ -99,22 +75,22 @@ Test(clean, equal_instructions_are_merged_through_their_operands) {
 }
 
 Test(clean, attributes_and_called_computations_must_be_equal) {
-  read_text("HloModule m\n"
-            "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
-            "tot { p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] add(p, q) }\n"
-            "top { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
-            "ENTRY main { x = f32[4,4] parameter(0) z = f32[] constant(0)\n"
-            "  a = f32[4] reduce(x, z), dimensions={0}, to_apply=sum\n"
-            "  b = f32[4] reduce(x, z), dimensions={0}, to_apply=tot\n"
-            "  c = f32[4] reduce(x, z), dimensions={0}, to_apply=top\n"
-            "  d = f32[4] reduce(x, z), dimensions={1}, to_apply=sum\n"
-            "  ROOT t = (f32[4], f32[4], f32[4], f32[4]) tuple(a, b, c, d) }\n");
+  read_program("HloModule m\n"
+               "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
+               "tot { p = f32[] parameter(0) q = f32[] parameter(1) ROOT s = f32[] add(p, q) }\n"
+               "top { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] maximum(a, b) }\n"
+               "ENTRY main { x = f32[4,4] parameter(0) z = f32[] constant(0)\n"
+               "  a = f32[4] reduce(x, z), dimensions={0}, to_apply=sum\n"
+               "  b = f32[4] reduce(x, z), dimensions={0}, to_apply=tot\n"
+               "  c = f32[4] reduce(x, z), dimensions={0}, to_apply=top\n"
+               "  d = f32[4] reduce(x, z), dimensions={1}, to_apply=sum\n"
+               "  ROOT t = (f32[4], f32[4], f32[4], f32[4]) tuple(a, b, c, d) }\n");
   cr_assert_eq(module_merge_equal(module), 1);
   cr_assert_str_eq(listing(), "x, z, a(x z), c(x z), d(x z), t(a a c d)");
 }
 
 Test(clean, collectives_merge_whatever_their_channel_but_random_numbers_do_not) {
-  read_text(
+  read_program(
       "HloModule m, num_partitions=2\n"
       "ENTRY main { x = f32[4] parameter(0) l = f32[] constant(0) h = f32[] constant(1)\n"
       "  a = f32[8] all-gather(x), replica_groups={{0,1}}, dimensions={0}, channel_id=1, "

@@ -1,37 +1,18 @@
 /* Clean-ups of collectives in a partitioned program: what becomes one, what stays apart, and why. */
+#include "program_fixture.h"
 #include "sim/ir/verify.h"
 #include "sim/partition/clean_collectives.h"
-#include "sim/read/program.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Module *module;
 static Partitioned partitioned;
 
-static void setup(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void teardown(void) {
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(clean_collectives, .init = setup, .fini = teardown);
+TestSuite(clean_collectives, .init = begin, .fini = end);
 
 #define SUM    "sum { a = f32[] parameter(0) b = f32[] parameter(1) ROOT s = f32[] add(a, b) }\n"
 #define GROUPS "replica_groups={{0,1},{2,3}}, use_global_device_ids=true, to_apply=sum"
 
 /* A program whose collectives have the reasons "1", "2", … by channel. */
 static void read_text(const char *text, uint32_t n_reasons) {
-  Source *source = ARENA_NEW(arena, Source);
-  *source = (Source){STR("t.hlo"), str_of(text)};
-  Status status = program_read(source, &read_limits_default, &module, diag);
-  cr_assert_eq(status, STATUS_OK, "%s", diag_error_text(diag).at);
+  read_program(text);
   partitioned = (Partitioned){.module = module, .arena = arena};
   for (uint32_t i = 1; i <= n_reasons; i++) {
     CollectiveReason reason = {.because = str_printf(arena, "%u", i)};

@@ -1,22 +1,9 @@
 /* Config: presets, overrides, places of errors, wrap rules, chip numbering. */
+#include "arena_fixture.h"
 #include "sim/config/pod.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <unistd.h>
-
-static Arena *arena;
-static Diag *diag;
-
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void end(void) {
-  arena_free(arena);
-  diag_free(diag);
-}
 
 TestSuite(config, .init = begin, .fini = end);
 

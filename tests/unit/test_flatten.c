@@ -1,34 +1,20 @@
 /* Flattening: calls written out, shared computations cloned, manual regions, dead code, bounds. */
+#include "program_fixture.h"
 #include "sim/ir/flatten.h"
 #include "sim/ir/print.h"
-#include "sim/read/program.h"
 
-#include <criterion/criterion.h>
+static Module *flat;
 
-static Arena *arena;
-static Diag *diag;
-static Module *module, *flat;
-
-static void setup(void) {
-  arena = arena_new();
-  diag = diag_new();
-  module = flat = NULL;
-}
-
-static void teardown(void) {
+static void end_both(void) {
   module_free(flat);
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
+  flat = NULL;
+  end();
 }
 
-TestSuite(flatten, .init = setup, .fini = teardown);
+TestSuite(flatten, .init = begin, .fini = end_both);
 
 static Status flatten(const char *text) {
-  Source *source = ARENA_NEW(arena, Source);
-  *source = (Source){STR("t.hlo"), str_of(text)};
-  Status status = program_read(source, &read_limits_default, &module, diag);
-  cr_assert_eq(status, STATUS_OK, "%s", diag_error_text(diag).at);
+  read_program(text);
   return module_flatten(module, &flat, diag);
 }
 

@@ -1,22 +1,9 @@
 /* Rings through groups: every member once, neighbours near, and how full that makes the links. */
+#include "arena_fixture.h"
 #include "sim/engine/group_ring.h"
 #include "sim/engine/route.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
 static Pod pod;
-
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void end(void) {
-  diag_free(diag);
-  arena_free(arena);
-}
 
 TestSuite(group_ring, .init = begin, .fini = end);
 

@@ -1,34 +1,13 @@
 /* Host values: which values lie in the host's memory, what moves them, and what that takes. */
 #include "pod_fixture.h"
+#include "program_fixture.h"
 #include "sim/ir/host_values.h"
-#include "sim/read/program.h"
 #include "sim/schedule/schedule.h"
-
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Source source;
-static Module *module;
-
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
-  module = NULL;
-}
-
-static void end(void) {
-  if (module != NULL) module_free(module);
-  diag_free(diag);
-  arena_free(arena);
-}
 
 TestSuite(host_values, .init = begin, .fini = end);
 
 static void read_module(const char *text) {
-  source = (Source){STR("test.hlo"), str_of(text)};
-  cr_assert_eq(program_read(&source, &read_limits_default, &module, diag), STATUS_OK, "%s",
-               diag_error_text(diag).at);
+  read_program(text);
   module_find_host_values(module);
 }
 

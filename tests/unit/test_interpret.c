@@ -1,41 +1,16 @@
 /* The lockstep interpreter: every collective, control flow that devices take alike and apart, asynchronous
  * pairs, manual regions. Programs are HLO text; element i of parameter p on device d is 100 p + 10 d + i. */
-#include "sim/read/program.h"
+#include "program_fixture.h"
 #include "sim/region_boxes.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Module *module;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-  module = NULL;
-}
-
-static void tear_down(void) {
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(interpret, .init = set_up, .fini = tear_down);
+TestSuite(interpret, .init = begin, .fini = end);
 
 static const char add[] =
     "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n";
 
-static void read_text(const char *text) {
-  Source *source = ARENA_NEW(arena, Source);
-  *source = (Source){STR("test.hlo"), str_copy(arena, str_of(text))};
-  cr_assert_eq(hlo_read(source, &read_limits_default, &module, diag), STATUS_OK, "%.*s",
-               STR_ARG(diag_error_text(diag)));
-}
-
 /* A program of the reduction `add` and a body of entry. */
 static void read_entry(const char *header, const char *body) {
-  read_text(str_printf(arena, "HloModule m%s\n%sENTRY main {\n%s\n}\n", header, add, body).at);
+  read_program(str_printf(arena, "HloModule m%s\n%sENTRY main {\n%s\n}\n", header, add, body).at);
 }
 
 static Status run(uint32_t devices, Tensor **outputs) {
@@ -166,7 +141,7 @@ Test(interpret, collective_broadcast) {
 }
 
 Test(interpret, ragged_all_to_all) {
-  read_text(
+  read_program(
       "HloModule m\nENTRY main {\n x = f32[3] parameter(0)\n o = f32[3] parameter(1)\n"
       " p = u32[] partition-id()\n s = s32[] convert(p)\n b = s32[2] broadcast(s), dimensions={}\n"
       " zero = s32[2] constant({0, 1})\n one = s32[2] constant({1, 2})\n"
@@ -188,16 +163,17 @@ Test(interpret, starts_and_dones) {
 }
 
 Test(interpret, async_of_a_computation_and_its_sugar) {
-  read_text("HloModule m\n"
-            "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
-            "wrapped { x = f32[2] parameter(0)\n ROOT r = f32[1] reduce-scatter(x), channel_id=1, "
-            "replica_groups={{0,1}}, use_global_device_ids=true, dimensions={0}, to_apply=add }\n"
-            "ENTRY main {\n x = f32[2] parameter(0)\n"
-            " s = ((f32[2]), f32[1], u32[]) async-start(x), calls=wrapped\n"
-            " u = ((f32[2]), f32[1], u32[]) async-update(s)\n d = f32[1] async-done(u)\n"
-            " t = ((f32[2]), f32[1], u32[]) reduce-scatter-start(x), channel_id=2, replica_groups={{0,1}}, "
-            "use_global_device_ids=true, dimensions={0}, to_apply=add\n e = f32[1] reduce-scatter-done(t)\n"
-            " ROOT r = f32[1] add(d, e)\n}\n");
+  read_program(
+      "HloModule m\n"
+      "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
+      "wrapped { x = f32[2] parameter(0)\n ROOT r = f32[1] reduce-scatter(x), channel_id=1, "
+      "replica_groups={{0,1}}, use_global_device_ids=true, dimensions={0}, to_apply=add }\n"
+      "ENTRY main {\n x = f32[2] parameter(0)\n"
+      " s = ((f32[2]), f32[1], u32[]) async-start(x), calls=wrapped\n"
+      " u = ((f32[2]), f32[1], u32[]) async-update(s)\n d = f32[1] async-done(u)\n"
+      " t = ((f32[2]), f32[1], u32[]) reduce-scatter-start(x), channel_id=2, replica_groups={{0,1}}, "
+      "use_global_device_ids=true, dimensions={0}, to_apply=add\n e = f32[1] reduce-scatter-done(t)\n"
+      " ROOT r = f32[1] add(d, e)\n}\n");
   check(2, ROWS(20, 24));
 }
 
@@ -218,7 +194,7 @@ static const char loop_text[] =
     " ROOT r = f32[1] get-tuple-element(w), index=2\n}\n";
 
 static void read_loop(const char *step, const char *trips) {
-  read_text(str_printf(arena, loop_text, step, trips).at);
+  read_program(str_printf(arena, loop_text, step, trips).at);
 }
 
 static const char per_device[] = "d = u32[] partition-id()\n n = s32[] convert(d)";
@@ -266,22 +242,22 @@ static const char branch_text[] = "HloModule m\n"
                                   " z = s32[] constant(2)\n p = pred[] compare(k, z), direction=LT\n %s }\n";
 
 Test(interpret, conditional_by_index_is_clamped_to_the_last) {
-  read_text(str_printf(arena, branch_text,
-                       "ROOT r = f32[1] conditional(i, x, x, x), branch_computations={zero, one, two}")
-                .at);
+  read_program(str_printf(arena, branch_text,
+                          "ROOT r = f32[1] conditional(i, x, x, x), branch_computations={zero, one, two}")
+                   .at);
   check(5, ROWS(0, -10, 40, 900, 1600));
 }
 
 Test(interpret, conditional_by_predicate) {
-  read_text(str_printf(arena, branch_text,
-                       "ROOT r = f32[1] conditional(p, x, x), true_computation=zero, "
-                       "false_computation=one")
-                .at);
+  read_program(str_printf(arena, branch_text,
+                          "ROOT r = f32[1] conditional(p, x, x), true_computation=zero, "
+                          "false_computation=one")
+                   .at);
   check(3, ROWS(0, -10, 40));
 }
 
 Test(interpret, collective_in_one_branch) {
-  read_text(
+  read_program(
       "HloModule m\nadd { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
       "meet { a = f32[1] parameter(0)\n ROOT r = f32[1] all-reduce(a), channel_id=1, replica_groups={{0,1}}, "
       "use_global_device_ids=true, to_apply=add }\n"
@@ -294,10 +270,10 @@ Test(interpret, collective_in_one_branch) {
 }
 
 Test(interpret, call_and_fusion) {
-  read_text("HloModule m\nf { a = f32[1] parameter(0)\n b = f32[1] parameter(1)\n ROOT c = f32[1] "
-            "subtract(a, b) }\n"
-            "ENTRY main {\n x = f32[1] parameter(0)\n y = f32[1] parameter(1)\n"
-            " c = f32[1] call(x, y), to_apply=f\n ROOT r = f32[1] fusion(c, x), kind=kLoop, calls=f\n}\n");
+  read_program("HloModule m\nf { a = f32[1] parameter(0)\n b = f32[1] parameter(1)\n ROOT c = f32[1] "
+               "subtract(a, b) }\n"
+               "ENTRY main {\n x = f32[1] parameter(0)\n y = f32[1] parameter(1)\n"
+               " c = f32[1] call(x, y), to_apply=f\n ROOT r = f32[1] fusion(c, x), kind=kLoop, calls=f\n}\n");
   check(2, ROWS(-100, -110));
 }
 

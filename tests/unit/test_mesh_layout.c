@@ -1,23 +1,10 @@
 /* Mesh layouts: `auto` against JAX's create_device_mesh, and what a user may write. */
+#include "arena_fixture.h"
 #include "sim/mesh_layout.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static Arena *arena;
-static Diag *diag;
-
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void end(void) {
-  arena_free(arena);
-  diag_free(diag);
-}
 
 TestSuite(mesh_layout, .init = begin, .fini = end);
 

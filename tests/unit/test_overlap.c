@@ -1,32 +1,23 @@
 /* Overlap: what is hidden, in which order, within which memory; and that the engine runs it. Programs are
  * written as text and read. */
 #include "pod_fixture.h"
-#include "sim/read/program.h"
+#include "program_fixture.h"
 #include "sim/schedule/schedule.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
 static Pod pod;
-static Source source;
-static Module *module;
 static Schedule *schedule;
 
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
+static void begin_scheduling(void) {
+  begin();
   pod = pod_fixture(arena, "v5e_4x2");
 }
 
-static void end(void) {
+static void end_scheduling(void) {
   schedule_free(schedule);
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
+  end();
 }
 
-TestSuite(overlap, .init = begin, .fini = end);
+TestSuite(overlap, .init = begin_scheduling, .fini = end_scheduling);
 
 typedef struct {
   uint32_t *start, *end; /* steps by instruction, from 1; equal but for pairs */
@@ -63,12 +54,6 @@ static Order check_order(uint32_t comp) {
     cr_assert_eq(freed[i], i != body->root);
   }
   return order;
-}
-
-static void read(const char *text) {
-  source = (Source){STR("test.hlo"), str_of(text)};
-  cr_assert_eq(hlo_read(&source, &read_limits_default, &module, diag), STATUS_OK, "%s",
-               diag_error_text(diag).at);
 }
 
 static Order plan(void) {
@@ -123,7 +108,7 @@ static uint32_t most_in_flight(Opcode op) {
        "  ROOT t = (f32[2048,2048], f32[2048,2048]) tuple(v, u)\n}\n"
 
 Test(overlap, an_all_reduce_runs_beside_a_product_that_does_not_need_it) {
-  read(GRADIENTS);
+  read_program(GRADIENTS);
   Order order = plan();
   cr_assert(is_split(&order, "q") || is_split(&order, "r"));
   cr_assert(is_beside(&order, "w", "r") || is_beside(&order, "v", "q"));
@@ -131,36 +116,36 @@ Test(overlap, an_all_reduce_runs_beside_a_product_that_does_not_need_it) {
 }
 
 Test(overlap, what_stands_before_a_collective_can_move_behind_its_start) {
-  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  y = f32[2048,2048] parameter(1)\n"
-            "  n = f32[2048,2048] negate(x)\n  big = f32[2048,2048] dot(x, y), " DOT "\n"
-            "  r = f32[2048,2048] all-reduce(n), " ALL ", to_apply=sum\n"
-            "  s = f32[2048,2048] sine(r)\n"
-            "  ROOT t = (f32[2048,2048], f32[2048,2048]) tuple(big, s)\n}\n");
+  read_program(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  y = f32[2048,2048] parameter(1)\n"
+                    "  n = f32[2048,2048] negate(x)\n  big = f32[2048,2048] dot(x, y), " DOT "\n"
+                    "  r = f32[2048,2048] all-reduce(n), " ALL ", to_apply=sum\n"
+                    "  s = f32[2048,2048] sine(r)\n"
+                    "  ROOT t = (f32[2048,2048], f32[2048,2048]) tuple(big, s)\n}\n");
   Order order = plan();
   cr_assert(is_beside(&order, "big", "r"));
 }
 
 Test(overlap, where_nothing_can_be_hidden_a_collective_stays_synchronous) {
-  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  n = f32[2048,2048] negate(x)\n"
-            "  r = f32[2048,2048] all-reduce(n), " ALL ", to_apply=sum\n"
-            "  ROOT s = f32[2048,2048] sine(r)\n}\n");
+  read_program(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  n = f32[2048,2048] negate(x)\n"
+                    "  r = f32[2048,2048] all-reduce(n), " ALL ", to_apply=sum\n"
+                    "  ROOT s = f32[2048,2048] sine(r)\n}\n");
   Order order = plan();
   cr_assert_not(is_split(&order, "r"));
 }
 
 Test(overlap, can_be_switched_off) {
   pod.overlap = false;
-  read(GRADIENTS);
+  read_program(GRADIENTS);
   Order order = plan();
   cr_assert_not(is_split(&order, "q") || is_split(&order, "r"));
 }
 
 Test(overlap, a_scheduled_program_keeps_its_order) {
-  read("HloModule m, is_scheduled=true, num_partitions=8\n"
-       "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n"
-       "  g = f32[16384,2048] all-gather(x), " ALL ", dimensions={0}\n"
-       "  y = f32[2048,2048] dot(x, x), " DOT "\n"
-       "  ROOT t = (f32[16384,2048], f32[2048,2048]) tuple(g, y)\n}\n");
+  read_program("HloModule m, is_scheduled=true, num_partitions=8\n"
+               "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n"
+               "  g = f32[16384,2048] all-gather(x), " ALL ", dimensions={0}\n"
+               "  y = f32[2048,2048] dot(x, x), " DOT "\n"
+               "  ROOT t = (f32[16384,2048], f32[2048,2048]) tuple(g, y)\n}\n");
   Order order = plan();
   cr_assert_not(is_split(&order, "g"));
   cr_assert_lt(order.start[named("g")], order.start[named("y")]);
@@ -175,7 +160,7 @@ Test(overlap, a_scheduled_program_keeps_its_order) {
        "  ROOT v = f32[2048,2048] dot(y, g), " DOT "\n}\n"
 
 Test(overlap, memory_that_a_start_takes_counts_and_has_its_limit) {
-  read(GATHER);
+  read_program(GATHER);
   pod.vmem_bytes = pod.vmem_windows_bytes; /* so that all lies in HBM */
   pod.overlap = false;
   plan();
@@ -198,18 +183,19 @@ Test(overlap, memory_that_a_start_takes_counts_and_has_its_limit) {
 }
 
 Test(overlap, a_loop_with_collectives_has_the_links_to_itself) {
-  read(HEAD "cond {\n  c = (s32[], f32[2048,2048]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
-            "  n = s32[] constant(3)\n  ROOT l = pred[] compare(i, n), direction=LT\n}\n"
-            "body {\n  c = (s32[], f32[2048,2048]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
-            "  v = f32[2048,2048] get-tuple-element(c), index=1\n  one = s32[] constant(1)\n"
-            "  j = s32[] add(i, one)\n  r = f32[2048,2048] all-reduce(v), " ALL ", to_apply=sum\n"
-            "  ROOT t = (s32[], f32[2048,2048]) tuple(j, r)\n}\n"
-            "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  z = s32[] constant(0)\n"
-            "  q = f32[2048,2048] all-reduce(x), " ALL ", to_apply=sum\n"
-            "  y = f32[2048,2048] dot(x, x), " DOT "\n  t = (s32[], f32[2048,2048]) tuple(z, y)\n"
-            "  w = (s32[], f32[2048,2048]) while(t), condition=cond, body=body\n"
-            "  v = f32[2048,2048] get-tuple-element(w), index=1\n"
-            "  ROOT o = f32[2048,2048] add(v, q)\n}\n");
+  read_program(
+      HEAD "cond {\n  c = (s32[], f32[2048,2048]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
+           "  n = s32[] constant(3)\n  ROOT l = pred[] compare(i, n), direction=LT\n}\n"
+           "body {\n  c = (s32[], f32[2048,2048]) parameter(0)\n  i = s32[] get-tuple-element(c), index=0\n"
+           "  v = f32[2048,2048] get-tuple-element(c), index=1\n  one = s32[] constant(1)\n"
+           "  j = s32[] add(i, one)\n  r = f32[2048,2048] all-reduce(v), " ALL ", to_apply=sum\n"
+           "  ROOT t = (s32[], f32[2048,2048]) tuple(j, r)\n}\n"
+           "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  z = s32[] constant(0)\n"
+           "  q = f32[2048,2048] all-reduce(x), " ALL ", to_apply=sum\n"
+           "  y = f32[2048,2048] dot(x, x), " DOT "\n  t = (s32[], f32[2048,2048]) tuple(z, y)\n"
+           "  w = (s32[], f32[2048,2048]) while(t), condition=cond, body=body\n"
+           "  v = f32[2048,2048] get-tuple-element(w), index=1\n"
+           "  ROOT o = f32[2048,2048] add(v, q)\n}\n");
   Order order = plan();
   cr_assert_not(is_beside(&order, "w", "q"));
 }
@@ -218,15 +204,15 @@ Test(overlap, a_loop_with_collectives_has_the_links_to_itself) {
 #define BACK "source_target_pairs={{0,6},{6,4},{4,2},{2,0},{1,7},{7,5},{5,3},{3,1}}"
 
 Test(overlap, blocks_go_round_a_ring_both_ways_beside_the_products_of_those_before) {
-  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  w = f32[2048,2048] parameter(1)\n"
-            "  up1 = f32[2048,2048] collective-permute(w), " RING "\n"
-            "  up2 = f32[2048,2048] collective-permute(up1), " RING "\n"
-            "  up3 = f32[2048,2048] collective-permute(up2), " RING "\n"
-            "  down1 = f32[2048,2048] collective-permute(w), " BACK "\n"
-            "  a = f32[2048,2048] dot(x, up1), " DOT "\n"
-            "  b = f32[2048,2048] dot(a, up2), " DOT "\n"
-            "  c = f32[2048,2048] dot(b, down1), " DOT "\n"
-            "  ROOT d = f32[2048,2048] dot(c, up3), " DOT "\n}\n");
+  read_program(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  w = f32[2048,2048] parameter(1)\n"
+                    "  up1 = f32[2048,2048] collective-permute(w), " RING "\n"
+                    "  up2 = f32[2048,2048] collective-permute(up1), " RING "\n"
+                    "  up3 = f32[2048,2048] collective-permute(up2), " RING "\n"
+                    "  down1 = f32[2048,2048] collective-permute(w), " BACK "\n"
+                    "  a = f32[2048,2048] dot(x, up1), " DOT "\n"
+                    "  b = f32[2048,2048] dot(a, up2), " DOT "\n"
+                    "  c = f32[2048,2048] dot(b, down1), " DOT "\n"
+                    "  ROOT d = f32[2048,2048] dot(c, up3), " DOT "\n}\n");
   Order order = plan();
   cr_assert(is_beside(&order, "b", "up3"), "a product beside the next block");
   cr_assert_not(is_beside(&order, "a", "up3"), "an earlier block's product does not wait for a later block");
@@ -235,12 +221,13 @@ Test(overlap, blocks_go_round_a_ring_both_ways_beside_the_products_of_those_befo
 }
 
 Test(overlap, collectives_of_a_kind_on_different_axes_are_in_flight_together) {
-  read(HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  p = f32[512,2048] parameter(1)\n"
-            "  q = f32[1024,2048] parameter(2)\n"
-            "  g = f32[2048,2048] all-gather(p), replica_groups={{0,2,4,6},{1,3,5,7}}, dimensions={0}\n"
-            "  h = f32[2048,2048] all-gather(q), replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
-            "  y = f32[2048,2048] dot(x, x), " DOT "\n  z = f32[2048,2048] add(g, h)\n"
-            "  ROOT v = f32[2048,2048] dot(y, z), " DOT "\n}\n");
+  read_program(
+      HEAD "ENTRY e {\n  x = f32[2048,2048] parameter(0)\n  p = f32[512,2048] parameter(1)\n"
+           "  q = f32[1024,2048] parameter(2)\n"
+           "  g = f32[2048,2048] all-gather(p), replica_groups={{0,2,4,6},{1,3,5,7}}, dimensions={0}\n"
+           "  h = f32[2048,2048] all-gather(q), replica_groups={{0,1},{2,3},{4,5},{6,7}}, dimensions={0}\n"
+           "  y = f32[2048,2048] dot(x, x), " DOT "\n  z = f32[2048,2048] add(g, h)\n"
+           "  ROOT v = f32[2048,2048] dot(y, z), " DOT "\n}\n");
   Order order = plan();
   cr_assert(is_beside(&order, "y", "g") && is_beside(&order, "y", "h"));
   cr_assert_eq(most_in_flight(OP_ALL_GATHER), 2);

@@ -5,7 +5,7 @@
  *   // mesh data=2,model=4       the user's --mesh
  *   // spec arg0=P("data")       the user's --spec
  *   // error part of a message   propagation fails with it
- *   // out0 P('data', None)      the spec of an output
+ *   // out0 P('data',)           the spec of an output
  *   // rule NAME ([i])->([i])…   the factor rule of an instruction
  *   // NAME [{"data"}, {?}] …    the sharding of each leaf of an instruction's value */
 #include "sim/ir/flatten.h"

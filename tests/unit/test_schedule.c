@@ -1,37 +1,22 @@
 /* Schedules: order, fusion, traffic, memory, trips. Programs are written as text and read. */
 #include "pod_fixture.h"
-#include "sim/read/program.h"
+#include "program_fixture.h"
 #include "sim/schedule/schedule.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
 static Pod pod;
-static Source source;
-static Module *module;
 static Schedule *schedule;
 
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
+static void begin_scheduling(void) {
+  begin();
   pod = pod_fixture(arena, "v5e_4x2");
 }
 
-static void end(void) {
+static void end_scheduling(void) {
   schedule_free(schedule);
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
+  end();
 }
 
-TestSuite(schedule, .init = begin, .fini = end);
-
-static void read(const char *text) {
-  source = (Source){STR("test.hlo"), str_of(text)};
-  cr_assert_eq(hlo_read(&source, &read_limits_default, &module, diag), STATUS_OK, "%s",
-               diag_error_text(diag).at);
-}
+TestSuite(schedule, .init = begin_scheduling, .fini = end_scheduling);
 
 /* Every instruction once, after its operands; every value but the root freed once, after its last use. */
 static void check_order(uint32_t comp) {
@@ -57,7 +42,7 @@ static void check_order(uint32_t comp) {
 }
 
 static void run(const char *text) {
-  read(text);
+  read_program(text);
   cr_assert_eq(module_schedule(module, &pod, &schedule, diag), STATUS_OK, "%s", diag_error_text(diag).at);
   for (uint32_t comp = 0; comp < module->comps.n; comp++) {
     if (schedule->comps[comp].steps.n != 0) check_order(comp);
@@ -541,11 +526,12 @@ Test(schedule, trips_that_depend_on_data_are_unknown) {
 }
 
 Test(schedule, trips_that_the_text_says) {
-  read("HloModule m\nc {\n  s = (s32[]) parameter(0)\n  ROOT t = pred[] constant(true)\n}\n"
-       "b {\n  ROOT s = (s32[]) parameter(0)\n}\n"
-       "ENTRY e {\n  i = s32[] parameter(0)\n  t = (s32[]) tuple(i)\n  ROOT w = (s32[]) while(t), "
-       "condition=c, body=b,"
-       " backend_config={\"known_trip_count\":{\"n\":\"12\"},\"known_init_step\":{\"init\":\"0\"}}\n}\n");
+  read_program(
+      "HloModule m\nc {\n  s = (s32[]) parameter(0)\n  ROOT t = pred[] constant(true)\n}\n"
+      "b {\n  ROOT s = (s32[]) parameter(0)\n}\n"
+      "ENTRY e {\n  i = s32[] parameter(0)\n  t = (s32[]) tuple(i)\n  ROOT w = (s32[]) while(t), "
+      "condition=c, body=b,"
+      " backend_config={\"known_trip_count\":{\"n\":\"12\"},\"known_init_step\":{\"init\":\"0\"}}\n}\n");
   const Comp *entry = module_entry(module);
   cr_assert_eq(while_trip_count(module, module->entry, &entry->instrs.at[entry->root]), 12);
 }

@@ -145,8 +145,7 @@ static const Row rows[] = {
     {"ROOT r = f32[] conditional(i, s), branch_computations={inc, inc}", "2 branches have 2 operands"},
     {"ROOT r = f32[] call(v), to_apply=inc", "parameter 0 of to_apply inc is f32[], f32[6] is given"},
     {"ROOT r = f32[6] sort(v), dimensions={0}, to_apply=less", ""},
-    {"ROOT r = f32[6] sort(v), dimensions={0}, to_apply=sum",
-     "to_apply must give pred[], it gives f32[]"},
+    {"ROOT r = f32[6] sort(v), dimensions={0}, to_apply=sum", "to_apply must give pred[], it gives f32[]"},
     {"ROOT r = f32[4,6] scatter(m, im, v), update_window_dims={}, inserted_window_dims={0,1},"
      " scatter_dims_to_operand_dims={0,1}, index_vector_dim=1, to_apply=sum",
      "updates f32[6] do not fit operand f32[4,6] and indices s32[3,2]"},
