@@ -139,9 +139,7 @@ static void describe_ends(Spmd *spmd, const Comp *flat) {
 
 static Status build_entry(Spmd *spmd) {
   const Comp *flat = module_comp(spmd->flat, spmd->flat->entry);
-  Frame frame = {.flat = spmd->flat->entry, .comp = module_add_comp(spmd->module, flat->name)};
-  spmd->frame = &frame;
-  spmd->module->entry = frame.comp;
+  spmd->module->entry = spmd->frame->comp;
   ShardedValue root;
   TRY(partition_body(spmd, spmd->flat->entry, entry_params(spmd, flat), &root));
   TRY(entry_root(spmd, flat, &root));
@@ -169,6 +167,8 @@ Status module_partition(const Module *flat, const Shardings *shardings, Partitio
   spmd.module->tables = flat->tables;
   spmd.module->replica_count = flat->replica_count;
   keep_donations(spmd.module, flat);
+  Frame frame = {.flat = flat->entry, .comp = module_add_comp(spmd.module, module_entry(flat)->name)};
+  spmd.frame = &frame;
   Status status = build_entry(&spmd);
   spmd_close(&spmd, status == STATUS_OK);
   if (status == STATUS_OK) *partitioned = spmd.out;

@@ -86,6 +86,11 @@ static Status run_devices(Trial *t) {
   return interpret(t->read_back, &options, t->locals, t->roots, t->diag);
 }
 
+/* Output `i` of a root, which is a tuple of them or the one output itself. */
+static Tensor *output_of(Tensor *root, uint32_t i) {
+  return root->dtype == DTYPE_TUPLE ? root->parts[i] : root;
+}
+
 /* Prints the first output that differs. */
 static bool outputs_agree(Trial *t, const char *name) {
   const Partitioned *p = t->partitioned;
@@ -94,13 +99,14 @@ static bool outputs_agree(Trial *t, const char *name) {
   for (uint32_t i = 0; i < p->n_outputs && agree; i++) {
     const Shape *global = p->global_outputs[i];
     ShardBoxes boxes = boxes_of(t, p->outputs[i], global);
-    for (uint32_t d = 0; d < t->devices; d++) locals[d] = t->roots[d]->parts[i];
+    for (uint32_t d = 0; d < t->devices; d++) locals[d] = output_of(t->roots[d], i);
     Tensor *found = tensor_join(locals, &boxes, global->dims);
-    TensorDifference difference = tensor_compare(t->whole->parts[i], found, 0);
+    const Tensor *wanted = output_of(t->whole, i);
+    TensorDifference difference = tensor_compare(wanted, found, 0);
     agree = difference.outside == 0;
     if (!agree)
       printf("%s differs: output %u: %.*s\n", name, i,
-             STR_ARG(tensor_difference_text(t->arena, t->whole->parts[i], &difference)));
+             STR_ARG(tensor_difference_text(t->arena, wanted, &difference)));
     tensor_release(found);
   }
   return agree;
