@@ -115,6 +115,15 @@ static void place_views(Walk *walk, const int64_t *starts) {
   for (uint32_t d = 0; d < walk->batch_rank; d++) walk->outer.offset += walk->at[d] * walk->batch_steps[d];
 }
 
+/* Copies a window; one of a single element, as x[i, j] has them, without a walk. */
+static void copy_window(Tensor *to, const View *to_view, const Tensor *from, const View *from_view) {
+  uint32_t bytes = dtype_bytes(to->dtype);
+  if (view_elements(from_view) == 1)
+    memcpy(to->data + to_view->offset * bytes, from->data + from_view->offset * bytes, bytes);
+  else
+    view_copy(to, to_view, from, from_view);
+}
+
 static bool batching_agrees(const Numbers *numbers, const Tensor *indices) {
   if (numbers->operand_batch.n != numbers->index_batch.n) return false;
   for (uint32_t i = 0; i < numbers->index_batch.n; i++) {
@@ -147,7 +156,7 @@ Status eval_gather(const EvalContext *context, const Instr *instr, Tensor *const
       starts[d] = starts[d] < 0 ? 0 : starts[d] > last ? last : starts[d];
     }
     place_views(&walk, starts);
-    view_copy(*result, &walk.outer, operand, &walk.inner);
+    copy_window(*result, &walk.outer, operand, &walk.inner);
   } while (walk_next(&walk));
   return STATUS_OK;
 }
@@ -188,7 +197,7 @@ static Status combine_windows(const EvalContext *context, const Scatter *scatter
   Tensor *into = scatter->results[0], *from = scatter->updates[0];
   switch (scatter->op) {
   case OP_COUNT: return combine_any(context, scatter, walks);
-  case OP_COPY: view_copy(into, &walks[0].inner, from, &walks[0].outer); break;
+  case OP_COPY: copy_window(into, &walks[0].inner, from, &walks[0].outer); break;
   default: view_combine(scatter->op, into, &walks[0].inner, from, &walks[0].outer); break;
   }
   return STATUS_OK;

@@ -1,8 +1,8 @@
 /* sort. The sorted dimension is brought last, so that the operands are lines of n elements, and each
- * line gets a permutation. Where the comparator is one comparison of the same function of both sides, that
- * function is computed once an element and the lines are sorted by its values; any other comparator is asked
- * by a sorting network (Batcher's odd-even merge sort), whose comparisons do not depend on data and so are
- * made for all lines and pairs of a step at once. */
+ * line gets a permutation. Where the comparator compares the same function of both sides, or several of
+ * them in turn, these are computed once an element and the lines are sorted by their values; any other
+ * comparator is asked by a sorting network (Batcher's odd-even merge sort), whose comparisons do not depend
+ * on data and so are made for all lines and pairs of a step at once. */
 #include "sim/eval/evaluators.h"
 #include "sim/eval/kernel.h"
 #include "sim/eval/sort.h"
@@ -19,7 +19,7 @@ typedef struct {
   int64_t *places; /* lines * length: which element stands where */
 } Sorting;
 
-enum { MIRROR_DEPTH = 12 };
+enum { MIRROR_DEPTH = 12, MOST_KEYS = 16 };
 
 /* Whether the right side computes from odd parameters what the left computes from the even ones beside them.
  */
@@ -38,14 +38,37 @@ static bool is_mirrored(const Comp *comp, uint32_t left, uint32_t right, uint32_
   return true;
 }
 
-/* The comparison that a comparator is, if it is one of a key of each side; NULL else. */
-static const Instr *key_comparison(const Module *module, uint32_t comp_id) {
+/* A comparison of one key of each side: less, or greater. */
+static bool compares_key(const Comp *comp, const Instr *instr) {
+  Str direction = instr_word(instr, ATTR_direction);
+  return instr->op == OP_COMPARE && (str_is(direction, "LT") || str_is(direction, "GT")) &&
+         is_mirrored(comp, instr->operands.at[0], instr->operands.at[1], 0);
+}
+
+/* Whether `instr` says that the keys of a comparison are equal. */
+static bool says_equal(const Instr *instr, const Instr *comparison) {
+  return instr->op == OP_COMPARE && str_is(instr_word(instr, ATTR_direction), "EQ") &&
+         str_eq(instr_word(instr, ATTR_type), instr_word(comparison, ATTR_type)) &&
+         memcmp(instr->operands.at, comparison->operands.at, 2 * sizeof *instr->operands.at) == 0;
+}
+
+/* The comparisons, first key first, that a comparator is made of: a < b, or a < b or (a == b and …), as
+ * jax.lax.sort has it with several keys. 0 where it is another. */
+static uint32_t key_comparisons(const Module *module, uint32_t comp_id, const Instr **comparisons) {
   const Comp *comp = module_comp(module, comp_id);
-  const Instr *root = &comp->instrs.at[comp->root];
-  if (root->op != OP_COMPARE) return NULL;
-  Str direction = instr_word(root, ATTR_direction);
-  if (!str_is(direction, "LT") && !str_is(direction, "GT")) return NULL;
-  return is_mirrored(comp, root->operands.at[0], root->operands.at[1], 0) ? root : NULL;
+  const Instr *at = &comp->instrs.at[comp->root];
+  uint32_t n = 0;
+  while (at->op == OP_OR && n + 1 < MOST_KEYS) {
+    const Instr *first = &comp->instrs.at[at->operands.at[0]], *tie = &comp->instrs.at[at->operands.at[1]];
+    if (tie->op != OP_AND || !compares_key(comp, first) ||
+        !says_equal(&comp->instrs.at[tie->operands.at[0]], first))
+      return 0;
+    comparisons[n++] = first;
+    at = &comp->instrs.at[tie->operands.at[1]];
+  }
+  if (!compares_key(comp, at)) return 0;
+  comparisons[n++] = at;
+  return n;
 }
 
 /* Both sides of the comparator are given the same operand, all its elements at once. */
@@ -58,23 +81,36 @@ static Status compute_keys(const Sorting *sorting, uint32_t instr, Tensor **keys
   return status;
 }
 
-static Status sort_by_key(const Sorting *sorting, const Instr *comparison) {
+/* Sorts each line, as it stands in places, by one key. */
+static Status sort_by_key(const Sorting *sorting, const Instr *comparison, Keyed *keyed) {
   Tensor *keys = NULL;
   TRY(compute_keys(sorting, comparison->operands.at[0], &keys));
   int64_t n = sorting->length;
   uint32_t bytes = dtype_bytes(keys->dtype);
   bool total = str_is(instr_word(comparison, ATTR_type), "TOTALORDER");
   bool descending = str_is(instr_word(comparison, ATTR_direction), "GT");
-  Keyed *keyed = malloc((size_t)(2 * n + 1) * sizeof *keyed);
+  Keyed *standing = keyed + n;
   for (int64_t line = 0; line < sorting->lines; line++) {
+    int64_t *places = sorting->places + line * n;
     sort_keys(keys->dtype, n, keys->data + line * n * bytes, !total, keyed);
     if (descending) sort_keys_descending(n, keyed);
-    sort_keyed(n, keyed, keyed + n);
-    for (int64_t i = 0; i < n; i++) sorting->places[line * n + i] = line * n + keyed[i].place;
+    for (int64_t i = 0; i < n; i++) standing[i] = keyed[places[i] - line * n];
+    sort_keyed(n, standing, keyed);
+    for (int64_t i = 0; i < n; i++) places[i] = line * n + standing[i].place;
   }
-  free(keyed);
   tensor_release(keys);
   return STATUS_OK;
+}
+
+/* By the last key first: each sort keeps what the ones before it left where its own keys are equal. */
+static Status sort_by_keys(const Sorting *sorting, const Instr *const *comparisons, uint32_t n_keys) {
+  Keyed *keyed = malloc((size_t)(2 * sorting->length + 1) * sizeof *keyed);
+  Status status = STATUS_OK;
+  for (int64_t i = 0; i < sorting->lines * sorting->length; i++) sorting->places[i] = i;
+  for (uint32_t k = n_keys; k-- > 0 && status == STATUS_OK;)
+    status = sort_by_key(sorting, comparisons[k], keyed);
+  free(keyed);
+  return status;
 }
 
 /* Elements of every operand by their places, `at[i]` the i-th to take. */
@@ -182,8 +218,9 @@ static Tensor *from_lines(const Tensor *lines, const Tensor *like, uint32_t d) {
 }
 
 static Status find_order(const Sorting *sorting) {
-  const Instr *comparison = key_comparison(sorting->context->module, sorting->comp);
-  return comparison != NULL ? sort_by_key(sorting, comparison) : sort_by_network(sorting);
+  const Instr *comparisons[MOST_KEYS];
+  uint32_t n = key_comparisons(sorting->context->module, sorting->comp, comparisons);
+  return n > 0 ? sort_by_keys(sorting, comparisons, n) : sort_by_network(sorting);
 }
 
 Status eval_sort(const EvalContext *context, const Instr *instr, Tensor *const *operands, Tensor **result) {

@@ -229,6 +229,7 @@ static bool is_pure(const Comp *comp, const Instr *instr) {
   (void)comp;
   switch (instr->op) {
   case OP_PARAMETER:
+  case OP_COPY: /* is there for memory of its own */
   case OP_RNG:
   case OP_OPT_BARRIER:
   case OP_AFTER_ALL:

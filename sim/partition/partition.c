@@ -96,13 +96,26 @@ static bool is_donated(Spmd *spmd, int64_t parameter) {
          memmem(donor.at, donor.n, sought.at, sought.n) != NULL;
 }
 
-/* The caller keeps a parameter that it does not donate: an output of the same bytes is a copy, as XLA makes
- * it. */
-static void copy_if_kept(Spmd *spmd, Sharded *output) {
-  const Instr *made = spmd_instr(spmd, output->instr);
-  while (made->op == OP_RESHAPE || made->op == OP_BITCAST) made = spmd_instr(spmd, made->operands.at[0]);
-  if (made->op != OP_PARAMETER || is_donated(spmd, made->parameter)) return;
-  output->instr = spmd_add(spmd, OP_COPY, spmd_shape(spmd, output->instr), &output->instr, 1);
+/* The instruction whose memory a value has. */
+static uint32_t memory_of(const Spmd *spmd, uint32_t instr) {
+  while (spmd_instr(spmd, instr)->op == OP_RESHAPE || spmd_instr(spmd, instr)->op == OP_BITCAST)
+    instr = spmd_instr(spmd, instr)->operands.at[0];
+  return instr;
+}
+
+/* Every output has memory of its own: what is the memory of a parameter that the caller keeps, as it does not
+ * donate it, or of an output before it is copied, as XLA copies it. */
+static void copy_shared(Spmd *spmd, ShardedValue *outputs) {
+  bool *given = ARENA_ARRAY(spmd->scratch, bool, module_comp(spmd->module, spmd->frame->comp)->instrs.n);
+  for (uint32_t i = 0; i < outputs->n; i++) {
+    Sharded *output = &outputs->at[i];
+    uint32_t memory = memory_of(spmd, output->instr);
+    const Instr *made = spmd_instr(spmd, memory);
+    bool kept = made->op == OP_PARAMETER && !is_donated(spmd, made->parameter);
+    bool taken = kept || given[memory];
+    given[memory] = true;
+    if (taken) output->instr = spmd_add(spmd, OP_COPY, spmd_shape(spmd, output->instr), &output->instr, 1);
+  }
 }
 
 static Status entry_root(Spmd *spmd, const Comp *flat, const ShardedValue *root) {
@@ -113,7 +126,7 @@ static Status entry_root(Spmd *spmd, const Comp *flat, const ShardedValue *root)
   spmd->instr = from;
   ShardedValue value;
   TRY(value_reshard(spmd, root, &wanted, &value));
-  for (uint32_t i = 0; i < value.n; i++) copy_if_kept(spmd, &value.at[i]);
+  copy_shared(spmd, &value);
   uint32_t at = value_pack(spmd, &value, from->shape);
   module_comp(spmd->module, spmd->frame->comp)->root = at;
   set_sharding(spmd, at, &wanted, shape_is_tuple(from->shape));
