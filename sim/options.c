@@ -208,9 +208,8 @@ static Status refused_flag(Parse *parse, int argc, char **argv) {
   for (int i = 1; i < argc; i++) {
     Str name = str_sub(str_of(argv[i]), 0, str_find(str_of(argv[i]), '='));
     if (!str_starts(name, "--") || name.n == 2 || is_known_flag(name)) continue;
-    const char *near = str_nearest(name, flag_names, FLAGS);
-    Str hint = near == NULL ? STR("see podsim --help") : str_printf(parse->arena, "did you mean %s?", near);
-    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint.at, "there is no flag %.*s", STR_ARG(name));
+    const char *hint = did_you_mean(parse->arena, name, flag_names, FLAGS, "see podsim --help");
+    return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, hint, "there is no flag %.*s", STR_ARG(name));
   }
   return diag_fail(parse->diag, STATUS_USAGE, NOWHERE, "see podsim --help",
                    "a flag is unknown, or its value is missing");

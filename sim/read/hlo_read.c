@@ -20,10 +20,7 @@ static Comp *comp_at_hand(const Reader *reader) {
 }
 
 Status unknown_word(Lexer *lex, Str word, const char *what, const char *const *names, size_t n) {
-  const char *nearest = str_nearest(word, names, n);
-  char hint[128];
-  snprintf(hint, sizeof hint, "did you mean %s?", nearest == NULL ? "" : nearest);
-  return LEX_FAIL(lex, lex->at, nearest == NULL ? NULL : hint, "unknown %s '%.*s'", what,
+  return LEX_FAIL(lex, lex->at, did_you_mean(lex->arena, word, names, n, NULL), "unknown %s '%.*s'", what,
                   STR_ARG(str_sub(word, 0, 80)));
 }
 
@@ -34,10 +31,9 @@ static Status unknown_instr(Reader *reader, Str name, const char *where) {
   const char **names = ARENA_ARRAY(reader->scratch, const char *, comp->instrs.n);
   for (uint32_t i = 0; i < comp->instrs.n; i++)
     names[i] = str_terminated(reader->scratch, comp->instrs.at[i].name);
-  const char *nearest = str_nearest(name, names, comp->instrs.n);
-  Str hint = nearest == NULL ? STR("an instruction comes before those that use it")
-                             : str_printf(reader->scratch, "did you mean %s?", nearest);
-  return LEX_FAIL(&reader->lex, where, hint.at, "no instruction '%.*s' stands above in '%.*s'",
+  const char *hint = did_you_mean(reader->scratch, name, names, comp->instrs.n,
+                                  "an instruction comes before those that use it");
+  return LEX_FAIL(&reader->lex, where, hint, "no instruction '%.*s' stands above in '%.*s'",
                   STR_ARG(str_sub(name, 0, 80)), STR_ARG(comp->name));
 }
 

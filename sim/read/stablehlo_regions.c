@@ -53,10 +53,9 @@ static Status no_such_op(Translator *tr) {
 #include "sim/read/stablehlo.def"
 #undef STABLEHLO
   };
-  const char *nearest = str_nearest(tr->op->name, names, sizeof names / sizeof *names);
-  Str hint = nearest == NULL ? STR("podsim reads what JAX lowers to: StableHLO, CHLO and Shardy")
-                             : str_printf(tr->scratch, "did you mean %s?", nearest);
-  return OP_FAIL(tr, tr->op->at, hint.at, "the operation %.*s is not supported",
+  const char *hint = did_you_mean(tr->scratch, tr->op->name, names, sizeof names / sizeof *names,
+                                  "podsim reads what JAX lowers to: StableHLO, CHLO and Shardy");
+  return OP_FAIL(tr, tr->op->at, hint, "the operation %.*s is not supported",
                  STR_ARG(str_sub(tr->op->name, 0, 80)));
 }
 
