@@ -252,10 +252,6 @@ Status groups_check(const ReplicaGroups *groups, uint32_t devices, Place at, Dia
     else
       seen[id] = true;
   }
-  for (uint32_t id = 0; id < limit && devices == 0 && status == STATUS_OK; id++)
-    if (!seen[id])
-      status =
-          diag_fail(diag, STATUS_INVALID, at, NULL, "device %u is in no group, device %u is", id, limit - 1);
   arena_free(arena);
   return status;
 }
