@@ -3,6 +3,7 @@
  * end. */
 #include "sim/engine/chip.h"
 
+#include "sim/base/mix.h"
 #include "sim/engine/async_op.h"
 #include "sim/engine/collective_op.h"
 #include "sim/engine/control_flow.h"
@@ -84,21 +85,13 @@ static Status run_collective(Frame *frame, const Step *step) {
   return execution_fail(execution, status);
 }
 
-/* A number from 0 to 2^64 - 1 that looks random (splitmix64). */
-static uint64_t mixed(uint64_t x) {
-  x += 0x9e3779b97f4a7c15u;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 /* Under --jitter a step starts up to some microseconds late, on each chip otherwise. */
 static void skew(Chip *chip) {
   enum { MOST_PS = 5000000 };
   const RunOptions *options = chip->execution->options;
   uint64_t place = chip->steps++ * chip->execution->devices + chip->number;
   if (options->jitter)
-    sleep_until_ps(date_ps() + (int64_t)(mixed(options->jitter_seed ^ mixed(place)) % MOST_PS));
+    sleep_until_ps(date_ps() + (int64_t)(mix64(options->jitter_seed ^ mix64(place)) % MOST_PS));
 }
 
 static Status run_step(Frame *frame, const Step *step) {

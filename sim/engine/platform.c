@@ -19,13 +19,19 @@
 #define CONTEXTS "--cfg=contexts/stack-size:256" /* KiB */
 #endif
 
-static void start_simgrid(void) {
+/* A guard page behind each stack costs two of the mappings that a process may have (65,530): chips and their
+ * helpers of a pod beyond this many go without. */
+enum { GUARDED_CHIPS = 2048 };
+
+static void start_simgrid(uint32_t chips) {
+  char *guard = chips > GUARDED_CHIPS ? "--cfg=contexts/guard-size:0" : "--cfg=contexts/guard-size:1";
   char *arguments[] = {"podsim",
                        "--cfg=network/model:CM02",
                        "--cfg=network/crosstraffic:0",
                        "--cfg=network/TCP-gamma:0",
                        "--cfg=surf/precision:1e-14",
                        CONTEXTS,
+                       guard,
                        "--log=root.app:file:/dev/null",
                        NULL};
   int n = sizeof arguments / sizeof *arguments - 1;
@@ -102,7 +108,7 @@ static Status load_xml(Str xml, Diag *diag) {
 }
 
 Status platform_start(Arena *arena, const Pod *pod, Platform *platform, Diag *diag) {
-  start_simgrid();
+  start_simgrid(pod->n_chips);
   RETURN_IF(sg_host_count() != 0, diag_fail(diag, STATUS_FAILED, NOWHERE, "fork for each run",
                                             "the engine was started twice in one process"));
   TRY(load_xml(pod_xml(arena, pod), diag));
