@@ -243,6 +243,25 @@ static const char *name_hint(const Pipeline *pipeline, Str name) {
   return did_you_mean(pipeline->arena, name, names.at, names.n, otherwise);
 }
 
+static Status fail_without(const Pipeline *pipeline, Str name, Diag *diag) {
+  return diag_fail(diag, STATUS_USAGE, NOWHERE, name_hint(pipeline, name),
+                   "the partitioned program has no op named '%.*s'", STR_ARG(name));
+}
+
+/* The steps of a windowed product's collective, for one, are in no text that podsim prints. */
+static Status fail_with_many(const Explanation *explanation, Str name, Diag *diag) {
+  const Step *step = explanation->step;
+  const Instr *instr = NULL;
+  for (uint32_t i = 0; i < step->instrs.n; i++) {
+    const Instr *own = comp_instr(explanation->pipeline->laid->module, explanation->comp, step->instrs.at[i]);
+    if (str_eq(str_sub(own->name, 0, name.n), name)) instr = own;
+  }
+  Str hint = instr == NULL ? (Str){0}
+                           : str_printf(explanation->buf->arena, "one of them is %.*s", STR_ARG(instr->name));
+  return diag_fail(diag, STATUS_USAGE, NOWHERE, hint.at, "the names of several ops begin with '%.*s'",
+                   STR_ARG(name));
+}
+
 static Status explain(Pipeline *pipeline, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   TRY(pipeline_read_program(pipeline, diag));
@@ -254,8 +273,7 @@ static Status explain(Pipeline *pipeline, Diag *diag) {
   uint32_t found;
   if (!find_step(pipeline, name, true, &explanation.comp, &explanation.step, &found) &&
       !find_step(pipeline, name, false, &explanation.comp, &explanation.step, &found)) {
-    return diag_fail(diag, STATUS_USAGE, NOWHERE, name_hint(pipeline, name), "%s op named '%.*s'",
-                     found == 0 ? "the partitioned program has no" : "there is more than one", STR_ARG(name));
+    return found == 0 ? fail_without(pipeline, name, diag) : fail_with_many(&explanation, name, diag);
   }
   TRY(pipeline_simulate(pipeline, diag));
   describe(&explanation);
