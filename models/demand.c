@@ -104,10 +104,15 @@ int64_t demand_write_bytes(const Module *module, uint32_t comp, const Instr *ins
 static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   Matmul product = matmul_of(module, comp, instr);
   double cycles = mxu_cycles(pod, product, mxu_passes(pod, module, comp, instr));
-  double multiplications = product.batch * product.parts * product.m * product.n * product.k;
   return (Demand){.mxu_ps = demand_cycles_ps(pod, cycles),
                   .rounding_ps = demand_cycles_ps(pod, mxu_rounding_cycles(pod, product)),
-                  .flops = whole(2 * multiplications)};
+                  .flops = whole(2 * useful_multiplications(module, comp, instr))};
+}
+
+/* Within a product's kernel the rows of an operand in another layout are moved beside the product. */
+static int64_t relayout_ps(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
+  if (!is_relayout(module, comp, instr)) return 0;
+  return demand_cycles_ps(pod, tiled_registers(instr->shape) * (double)pod->relayout_cycles);
 }
 
 /* A Pallas kernel's FLOPs run at the peak of the unit that it uses. */
@@ -135,6 +140,7 @@ Demand demand_of_units(const Pod *pod, const Module *module, uint32_t comp, cons
   if (op_cost(instr->op) == COST_MXU) return product_demand(pod, module, comp, instr);
   if (holds_mosaic_kernel(instr)) return kernel_demand(pod, module, comp, instr);
   VectorWork work = vector_work(pod, module, comp, instr);
+  demand.relayout_ps = relayout_ps(pod, module, comp, instr);
   demand.vpu_ps = whole(work.operations / vpu_operations_per_second(pod) * 1e12);
   demand.flops = whole(work.flops);
   demand.transcendentals = whole(work.transcendentals);
@@ -167,6 +173,7 @@ Demand demand_add(Demand a, Demand b) {
                   .vpu_ps = sum_of(a.vpu_ps, b.vpu_ps),
                   .start_ps = sum_of(a.start_ps, b.start_ps),
                   .rounding_ps = sum_of(a.rounding_ps, b.rounding_ps),
+                  .relayout_ps = sum_of(a.relayout_ps, b.relayout_ps),
                   .hbm_bytes = sum_of(a.hbm_bytes, b.hbm_bytes),
                   .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
@@ -213,6 +220,7 @@ static Part product_time(const Pod *pod, Demand demand) {
   double moved = (double)demand.load_bytes + (double)demand.store_bytes;
   const Part parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
                         {demand.vpu_ps, BOUND_COMPUTE},
+                        {demand.relayout_ps, BOUND_COMPUTE},
                         {sum_of(ps_of(moved, window_Bps), leaving_ps(pod, demand)), BOUND_HBM}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
   time.ps = sum_of(time.ps, edges_ps(pod, demand, window_Bps));

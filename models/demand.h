@@ -23,6 +23,7 @@ typedef struct {
   int64_t mxu_ps, vpu_ps; /* time of the units when nothing else holds them up */
   int64_t start_ps;       /* beside the work of a kernel that reads arrays, and holds no product */
   int64_t rounding_ps;    /* in which a product's results leave the arrays for a narrower type */
+  int64_t relayout_ps;    /* in which a product's operands are put into another layout on their way */
   int64_t hbm_bytes;      /* read and written */
   int64_t copy_bytes;     /* that cross between HBM and VMEM meanwhile, for other kernels */
   int64_t vmem_bytes;

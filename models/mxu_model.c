@@ -7,12 +7,13 @@
  * that is held; the better is taken. Sums come out as f32; results of a narrower type are rounded on the way
  * out, chip.mxu_round_cycles a register, which sets the pace where k is short.
  *
- * A convolution runs as a product for each tap of its window, with the kernel held.
+ * Convolutions are in convolution.c.
  *
  * f32 operands run as bf16 passes: 1 by default, 3 for `high`, 6 for `highest` (jax.lax.Precision); int8 and
  * fp8 at chip.int8_rate and chip.fp8_rate times the rate. Wider integers, f64 and complex products are made
  * of these parts. */
 #include "models/mxu_model.h"
+#include "models/convolution.h"
 
 #include <math.h>
 
@@ -31,7 +32,6 @@ static Matmul matmul_of_dot(const Instr *instr, const Shape *lhs, const Shape *r
   return (Matmul){.batch = batches,
                   .parts = 1,
                   .share = 1,
-                  .rows = 1,
                   .m = (double)shape_elements(lhs) / fmax(batches * k, 1),
                   .n = (double)shape_elements(rhs) / fmax(batches * k, 1),
                   .k = k};
@@ -44,87 +44,19 @@ static Matmul matmul_of_ragged_dot(const Instr *instr, const Shape *lhs, const S
   return product;
 }
 
-/* Taps of a window that meet an element, neither padding nor a hole of a dilated operand: the mean over the
- * output's positions along one dimension. */
-static double mean_taps(const WindowDim *window, int64_t in, int64_t out) {
-  enum { LARGEST_COUNT = 1 << 20 };
-  if (out < 1 || in < 1 || window->lhs_dilate < 1) return 0;
-  if ((double)out * (double)window->size > LARGEST_COUNT)
-    return fmax(1, (double)window->size / (double)window->lhs_dilate);
-  int64_t taps = 0;
-  __int128 last = (__int128)(in - 1) * window->lhs_dilate; /* untrusted: products may pass 2^63 */
-  for (int64_t o = 0; o < out; o++) {
-    for (int64_t k = 0; k < window->size; k++) {
-      __int128 at = (__int128)o * window->stride + (__int128)k * window->rhs_dilate - window->pad_low;
-      taps += at >= 0 && at <= last && at % window->lhs_dilate == 0;
-    }
-  }
-  return (double)taps / (double)out;
-}
-
-/* Taps of a window, those of its last dimension, which lies along the rows, and the stride there; and how
- * many products stand beside each other, as the TPU compiler writes a batch: of a window over an operand with
- * holes one tap meets an element, for each result another. */
-typedef struct {
-  double all, last, stride, batch;
-  bool covers; /* in each dimension the window is longer than the output */
-} Taps;
-
-static Taps taps_of(const Instr *instr, const ConvLabels *labels, const Shape *lhs) {
-  Window window = instr_window(instr);
-  Taps taps = {1, 1, 1, 1, window.n > 0};
-  for (uint32_t i = 0; i < window.n && i < labels->lhs_spatial.n && i < labels->out_spatial.n; i++) {
-    int64_t out = instr->shape->dims[labels->out_spatial.at[i]];
-    bool holes = window.at[i].lhs_dilate > 1;
-    taps.last = mean_taps(&window.at[i], lhs->dims[labels->lhs_spatial.at[i]], out);
-    taps.all *= taps.last;
-    taps.covers = taps.covers && !holes && window.at[i].size > 1 && window.at[i].size >= out;
-    taps.stride = holes ? 1 : (double)window.at[i].stride;
-    if (holes && taps.last == 1 && window.at[i].size == out) taps.batch *= (double)out;
-  }
-  return taps;
-}
-
-/* Small groups share a tile, with zeros between them. Taps of the last dimension lie beside each other in a
- * tile where they fit; else each streams on its own, with the rows that the stride skips. */
-static Matmul matmul_of_convolution(const Instr *instr, const Shape *lhs, const Shape *rhs) {
-  enum { TILE = 128 };
-  const Attr *attr = instr_attr(instr, ATTR_dim_labels);
-  const Shape *out = instr->shape;
-  if (attr == NULL) return (Matmul){0};
-  const ConvLabels *labels = attr->labels;
-  double groups =
-      (double)(instr_int(instr, ATTR_feature_group_count, 1) * instr_int(instr, ATTR_batch_group_count, 1));
-  double features = (double)out->dims[labels->out_feature];
-  Taps taps = taps_of(instr, labels, lhs);
-  Matmul product = {.batch = groups * taps.batch,
-                    .parts = taps.all,
-                    .m = (double)shape_elements(out) / fmax(features * taps.batch, 1),
-                    .n = features / groups,
-                    .k = (double)rhs->dims[labels->rhs_input_feature],
-                    .rows = taps.stride};
-  if (taps.covers &&
-      groups == 1) { /* a few results, each a sum over all of the operand, as of a weight's gradient */
-    product.k *= product.parts;
-    product.parts = product.rows = product.share = 1;
-    return product;
-  }
-  product.share = fmin(groups, fmax(1, floor(TILE / fmax(fmax(product.k, product.n), 1))));
-  if (groups == 1 && taps.last > 1 && product.k * taps.last <= TILE) {
-    product.k *= taps.last;
-    product.parts /= taps.last;
-    product.rows = 1;
-  }
-  return product;
-}
-
 Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->operands.n < 2) return (Matmul){0};
   const Shape *lhs = comp_instr(module, comp, instr->operands.at[0])->shape;
   const Shape *rhs = comp_instr(module, comp, instr->operands.at[1])->shape;
-  if (instr->op == OP_CONVOLUTION) return matmul_of_convolution(instr, lhs, rhs);
+  if (instr->op == OP_CONVOLUTION) return convolution_product(module, comp, instr);
   if (instr->op == OP_RAGGED_DOT) return matmul_of_ragged_dot(instr, lhs, rhs);
   return matmul_of_dot(instr, lhs, rhs);
+}
+
+double useful_multiplications(const Module *module, uint32_t comp, const Instr *instr) {
+  if (instr->op == OP_CONVOLUTION) return convolution_multiplications(module, comp, instr);
+  Matmul product = matmul_of(module, comp, instr);
+  return product.batch * product.m * product.n * product.k;
 }
 
 static bool says(Str text, const char *word) {
@@ -194,13 +126,17 @@ static Matmul as_tiles(Matmul product) {
 double mxu_cycles(const Pod *pod, Matmul product, double passes) {
   Matmul tiles = as_tiles(product);
   double one = cycles_holding(pod, tiles.k, tiles.n, tiles.m, passes);
-  if (tiles.parts == 1) one = fmin(one, cycles_holding(pod, tiles.k, tiles.m, tiles.n, passes));
-  return tiles.batch * tiles.parts * tiles.rows * one;
+  if (tiles.parts == 1 && !tiles.held)
+    one = fmin(one, cycles_holding(pod, tiles.k, tiles.m, tiles.n, passes));
+  double arranged = product.arranged * (double)pod->mxu_round_cycles;
+  double vector = product.vector_registers * (double)pod->tap_cycles;
+  return tiles.batch * tiles.parts * one + arranged + vector;
 }
 
 /* Registers that hold the results, in the orientation that fills them better. */
 static double result_registers(const Pod *pod, Matmul product) {
   double lanes = (double)pod->vpu_lanes, sublanes = (double)pod->vpu_sublanes;
+  if (product.registers > 0) return product.registers;
   Matmul tiles = as_tiles(product);
   return tiles.batch * fmin(ceil(tiles.m / sublanes) * ceil(tiles.n / lanes),
                             ceil(tiles.n / sublanes) * ceil(tiles.m / lanes));
@@ -211,7 +147,7 @@ double mxu_rounding_cycles(const Pod *pod, Matmul product) {
 }
 
 double mxu_rounds(const Pod *pod, Matmul product, uint32_t operand) {
-  if (product.parts != 1 || operand > 1) return 1;
+  if (product.parts != 1 || product.held || operand > 1) return 1;
   double block = (double)pod->block_length, m = product.m, n = product.n;
   double along = operand == 0 ? n : m, across = operand == 0 ? m : n;
   return fmax(1, ceil(along / fmax(block, block * block / fmax(across, 1))));

@@ -4,16 +4,22 @@
 #include "sim/config/pod.h"
 #include "sim/ir/module.h"
 
-/* `batch` sums of `parts` products of [m, k] and [k, n] each, as numbers that may pass 2^63. A convolution is
- * a sum of products, one for each tap of its window. How it lies on the arrays: so many of the batch share a
- * tile, and so many rows stream for each row of results. */
+/* `batch` sums of `parts` products of [m, k] and [k, n] each, as numbers that may pass 2^63. How it lies on
+ * the arrays: so many of the batch share a tile; the right operand is held, or (not `held`) whichever is
+ * better. Results fill so many registers (0: as they fill them best); so many others the vector unit arranges
+ * before they can stream. Where the vector unit does all of it, it takes so many `vector_registers`, once for
+ * each tap. */
 typedef struct {
   double batch, parts, m, n, k;
-  double share, rows;
+  double share;
+  bool held;
+  double registers, arranged, vector_registers;
 } Matmul;
 
-/* The product that a dot, ragged-dot, scaled-dot or convolution is . */
+/* The product that a dot, ragged-dot, scaled-dot or convolution is. */
 Matmul matmul_of(const Module *module, uint32_t comp, const Instr *instr);
+/* Multiplications that the program asks for: no padding. */
+double useful_multiplications(const Module *module, uint32_t comp, const Instr *instr);
 /* How often the arrays run a product of these operand types to the precision that the instruction asks for: 1
  * for bf16, 0.5 for int8, up to 6 for f32. */
 double mxu_passes(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr);

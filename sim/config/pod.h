@@ -22,6 +22,8 @@ typedef struct {
   int64_t mxu_count, mxu_size; /* systolic arrays of size x size */
   int64_t int8_rate, fp8_rate; /* products of these types in the time of one of bf16 */
   int64_t mxu_tile_cycles;     /* to bring another tile into an array */
+  int64_t relayout_cycles;     /* to move the rows of a register of an operand to another layout */
+  int64_t tap_cycles;          /* of a depthwise convolution's tap for a register of results */
   int64_t mxu_round_cycles;    /* to round a register of results to a narrower type and store it */
   int64_t mxu_keep_cycles;     /* more where it stays in VMEM */
   int64_t kernel_start_cycles, kernel_step_cycles, window_bytes; /* a product's kernel, and its steps */

@@ -6,6 +6,7 @@
  *
  *   elementwise and moving ops   join any group; what a product leads to alone, one without another product
  *   reductions                   join ops on their results; in a softmax also ops on what they reduced
+ *   reductions of windows        take elementwise ops on their operands
  *   products                     join the elementwise ops and reductions that follow; one a group
  *   copies to another layout     join any group where the lanes stay; nothing joins them
  *   all else                     stays alone
@@ -15,8 +16,10 @@
  * elements, which then has several results, if nothing that the group needs can depend on it: all else there
  * stands before it. */
 #include "sim/schedule/fuse.h"
+#include "models/convolution.h"
 #include "models/cost.h"
 #include "models/relayout.h"
+#include "models/tiling.h"
 
 enum { FARTHEST_REDUCTION = 4096 }; /* instructions: bounds the search */
 
@@ -27,6 +30,7 @@ typedef enum {
   ROLE_LOOP,   /* elementwise and moving */
   ROLE_COPY,   /* to another layout that keeps the lanes: made on the way into a kernel, ends none */
   ROLE_UPDATE, /* dynamic-update-slice: in place, so last in its group */
+  ROLE_WINDOW, /* reduction of windows: takes what its operand is made of, and joins none */
   ROLE_REDUCE,
   ROLE_PRODUCT
 } Role;
@@ -60,6 +64,7 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
   case OP_CONVERT: return widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
   case OP_DYNAMIC_UPDATE_SLICE: return ROLE_UPDATE;
   case OP_REDUCE: return ROLE_REDUCE;
+  case OP_REDUCE_WINDOW: return shape_is_array(instr->shape) ? ROLE_WINDOW : ROLE_ALONE;
   case OP_SCATTER: return is_one_hot(module, comp, instr) ? ROLE_REPEAT : ROLE_ALONE;
   case OP_DOT:
   case OP_CONVOLUTION: return ROLE_PRODUCT;
@@ -129,6 +134,12 @@ static uint32_t large_origin(const Fuser *fuser, uint32_t operand, int64_t bytes
   return !shape_is_array(shape) || shape_bytes(shape) < bytes / SMALL ? NO_ID : fuser->origin[operand];
 }
 
+/* A reshape whose result would take twice the memory of what it is made of. */
+static bool pads_much(const Fuser *fuser, const Instr *instr) {
+  if (instr->op != OP_RESHAPE) return false;
+  return tiled_bytes(instr->shape) / 2 >= tiled_bytes(fuser->body->instrs.at[instr->operands.at[0]].shape);
+}
+
 /* Elementwise chains that follow from one value of no more bytes; others are origins of their own. `steps` by
  * instruction counts what it takes to make it again. */
 static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
@@ -137,7 +148,7 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   Role role = role_of(fuser->module, fuser->comp, instr);
   fuser->origin[at] = is_made_by_loop(fuser, at) ? NO_ID : at;
   steps[at] = 0;
-  bool moves = op_cost(instr->op) == COST_DATA_MOVE && instr->op != OP_CONVERT;
+  bool moves = op_cost(instr->op) == COST_DATA_MOVE && instr->op != OP_CONVERT && !pads_much(fuser, instr);
   if (!shape_is_array(instr->shape) || moves ||
       (role != ROLE_LOOP && role != ROLE_REPEAT && role != ROLE_SHAPE))
     return;
@@ -179,8 +190,8 @@ static bool find_leaning(const Fuser *fuser, uint32_t at) {
   const Instr *instr = &fuser->body->instrs.at[at];
   Role role = role_of(fuser->module, fuser->comp, instr);
   if (role == ROLE_REDUCE) return goes_on(fuser, instr);
-  bool leans = false;
-  for (uint32_t k = 0; k < instr->operands.n && role != ROLE_ALONE && role != ROLE_PRODUCT; k++) {
+  bool leans = false, follows = role != ROLE_ALONE && role != ROLE_PRODUCT && role != ROLE_WINDOW;
+  for (uint32_t k = 0; k < instr->operands.n && follows; k++) {
     uint32_t operand = instr->operands.at[k];
     if (fuser->leans[operand]) leans = true;
     if (fuser->reduced[operand] && !fuser->leans[operand]) return false;
@@ -291,20 +302,28 @@ static bool takes_producers(Role host) {
   return host != ROLE_ALONE && host != ROLE_SHAPE && host != ROLE_COPY;
 }
 
+/* A copy that a kernel of its own makes for a convolution that cuts what it copies. */
+static bool is_for_cut(const Fuser *fuser, uint32_t at) {
+  for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++)
+    if (convolution_cuts_image(&fuser->body->instrs.at[fuser->users[u]])) return true;
+  return false;
+}
+
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
   Role host = role_of(fuser->module, fuser->comp, last);
   if (!takes_producers(host) || fuser->groups.repeated[group]) return false;
   switch (role_of(fuser->module, fuser->comp, instr)) {
+  case ROLE_COPY: return !is_for_cut(fuser, at);
   case ROLE_SHAPE:
-  case ROLE_COPY:
   case ROLE_REPEAT: return true;
   case ROLE_LOOP: return !is_parted(fuser, at) && (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
-    return !fuser->has_product[group] && (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
+    return host != ROLE_WINDOW && !fuser->has_product[group] &&
+           (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
-    return !is_parted(fuser, at) && product_can_join(fuser, group, at) &&
+    return host != ROLE_WINDOW && !is_parted(fuser, at) && product_can_join(fuser, group, at) &&
            shape_elements(instr->shape) == fuser->most_elements[group];
   default: return false;
   }
@@ -362,7 +381,8 @@ static bool can_repeat(const Fuser *fuser, uint32_t at) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at];
   Role role = role_of(fuser->module, fuser->comp, instr);
-  bool cheap = role == ROLE_REPEAT || role == ROLE_COPY || fuser->origin[at] != at;
+  bool copy = role == ROLE_COPY && !is_for_cut(fuser, at);
+  bool cheap = role == ROLE_REPEAT || copy || fuser->origin[at] != at;
   if (!cheap || at == body->root) return false;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
     uint32_t group = fuser->groups.last[fuser->users[u]];

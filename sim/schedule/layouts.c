@@ -64,9 +64,37 @@ static Ints result_order(const Assigner *assigner, uint32_t at) {
   return any_order;
 }
 
+/* Whether an operand is a parameter that lies as the result would where nothing else is wanted. */
+static bool takes_parameter(const Assigner *assigner, const Instr *instr) {
+  for (uint32_t k = 0; k < instr->operands.n; k++) {
+    const Instr *operand = operand_of(assigner, instr, k);
+    if (operand->op == OP_PARAMETER && shape_eq(operand->shape, instr->shape)) return true;
+  }
+  return false;
+}
+
+/* An elementwise result that has to change lanes on its way out, and so do its parameters on their way in, is
+ * better made in the order in which it is given out. */
+static void settle_output(Assigner *assigner, uint32_t at) {
+  const Instr *instr = &assigner->body->instrs.at[at];
+  Ints *order = &assigner->orders[at];
+  if (order->n == 0 || !op_is_elementwise(instr->op) || !takes_parameter(assigner, instr)) return;
+  Ints least = least_padded_order(assigner->arena, instr->shape);
+  if (least.at[0] != order->at[0]) *order = least;
+}
+
+static void settle_outputs(Assigner *assigner) {
+  const Instr *root = &assigner->body->instrs.at[assigner->body->root];
+  if (assigner->comp != assigner->from->entry) return;
+  settle_output(assigner, assigner->body->root);
+  for (uint32_t k = 0; k < root->operands.n && root->op == OP_TUPLE; k++)
+    settle_output(assigner, root->operands.at[k]);
+}
+
 static void assign(Assigner *assigner) {
   const Comp *body = assigner->body;
   for (uint32_t i = 0; i < body->instrs.n; i++) assigner->orders[i] = result_order(assigner, i);
+  settle_outputs(assigner);
   for (uint32_t i = body->instrs.n; i-- > 0;) {
     const Instr *instr = &body->instrs.at[i];
     for (uint32_t k = 0; k < instr->operands.n; k++) {

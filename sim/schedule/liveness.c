@@ -312,6 +312,111 @@ static bool is_internal(const Frame *frame, const Buffer *buffer) {
          step->instrs.n > 1;
 }
 
+/* ---- outputs ---- */
+
+/* Marks the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`. */
+static void mark_aliases(const Module *module, uint32_t n_outputs, bool *donated) {
+  Str text = module_header(module, "input_output_alias");
+  for (size_t colon = str_find(text, ':'); colon < text.n;
+       colon += 1 + str_find(str_sub(text, colon + 1, text.n), ':')) {
+    size_t open = colon;
+    while (open > 0 && text.at[open] != '{') open--;
+    size_t close = open + str_find(str_sub(text, open, text.n), '}');
+    int64_t index = 0;
+    str_to_int(str_trim(str_sub(text, open + 1, close)), &index);
+    if (index >= 0 && index < n_outputs) donated[index] = true;
+  }
+}
+
+/* Marks an output of its size for each parameter that is given up: `buffer_donor={ (3, {}), (4, {}) }`. */
+static void mark_donors(const Module *module, const Shape *const *outputs, uint32_t n_outputs,
+                        bool *donated) {
+  const Comp *entry = module_entry(module);
+  Str text = module_header(module, "buffer_donor");
+  for (size_t open = str_find(text, '('); open < text.n;
+       open += 1 + str_find(str_sub(text, open + 1, text.n), '(')) {
+    size_t comma = open + str_find(str_sub(text, open, text.n), ',');
+    int64_t param;
+    if (!str_to_int(str_trim(str_sub(text, open + 1, comma)), &param) || param < 0 ||
+        param >= entry->params.n)
+      continue;
+    const Shape *given = entry->instrs.at[entry->params.at[param]].shape;
+    for (uint32_t i = 0; i < n_outputs; i++) {
+      if (donated[i] || !shape_is_array(given) || !shape_eq(given, outputs[i])) continue;
+      donated[i] = true;
+      break;
+    }
+  }
+}
+
+/* By output of the entry, whether it takes the memory of a parameter. */
+static const bool *find_donated(Arena *arena, const Module *module, const Shape *const **outputs,
+                                uint32_t *n) {
+  const Comp *entry = module_entry(module);
+  const Shape *whole = entry->instrs.at[entry->root].shape;
+  *n = shape_is_tuple(whole) ? whole->rank : 1;
+  const Shape **shapes = ARENA_ARRAY(arena, const Shape *, *n + 1);
+  bool *donated = ARENA_ARRAY(arena, bool, *n + 1);
+  for (uint32_t i = 0; i < *n; i++) shapes[i] = shape_is_tuple(whole) ? whole->parts[i] : whole;
+  mark_aliases(module, *n, donated);
+  mark_donors(module, shapes, *n, donated);
+  *outputs = shapes;
+  return donated;
+}
+
+/* The memory of an output before it is made, and until when temporaries have it. */
+typedef struct {
+  int64_t bytes;
+  uint32_t born, taken; /* steps; free from `taken` on */
+} Room;
+
+static int larger_room_last(const void *left, const void *right) {
+  const Room *a = left, *b = right;
+  if (a->bytes != b->bytes) return a->bytes < b->bytes ? -1 : 1;
+  return a->born < b->born ? -1 : a->born > b->born;
+}
+
+static uint32_t output_rooms(Frame *frame, Room *rooms) {
+  const Shape *const *outputs;
+  uint32_t n, made = 0;
+  const bool *donated = find_donated(frame->arena, frame->module, &outputs, &n);
+  Ids root = frame->parts[frame->body->root];
+  for (uint32_t i = 0; i < root.n && root.n == n; i++) {
+    const Buffer *buffer = &frame->buffers.at[root.at[i]];
+    if (!donated[i] && !buffer->given && buffer->bytes > 0)
+      rooms[made++] = (Room){buffer->bytes, buffer->born, 0};
+  }
+  if (made > 0) qsort(rooms, made, sizeof *rooms, larger_room_last);
+  return made;
+}
+
+/* A buffer that a kernel makes, and that goes before the program ends. */
+static bool is_temporary(const Frame *frame, const Buffer *buffer) {
+  StepKind kind = frame->made->steps.at[buffer->born].kind;
+  bool made = (kind == STEP_COMPUTE || kind == STEP_CALL) && !buffer->given &&
+              frame->body->instrs.at[buffer->instr].op != OP_CONSTANT;
+  return made && !buffer->leaves && buffer->bytes > 0 && !is_internal(frame, buffer);
+}
+
+/* Temporaries that are gone before an output of their size, up to twice as much, is made lie in its memory
+ * (XLA's buffer assignment). In the order of their births; the smallest output that serves is taken. */
+static void lie_in_outputs(Frame *frame) {
+  Room *rooms = ARENA_ARRAY(frame->arena, Room, frame->parts[frame->body->root].n);
+  uint32_t n = output_rooms(frame, rooms);
+  for (uint32_t i = 0; i < frame->buffers.n && n > 0; i++) {
+    Buffer *buffer = &frame->buffers.at[i];
+    for (uint32_t r = 0; r < n && is_temporary(frame, buffer); r++) {
+      Room *room = &rooms[r];
+      bool fits = room->bytes >= buffer->bytes && room->bytes / 2 <= buffer->bytes;
+      if (!fits || room->taken > buffer->born || room->born <= buffer->dies) continue;
+      room->taken = buffer->dies + 1;
+      buffer->bytes = 0;
+    }
+  }
+}
+
+/* ---- what lives when ---- */
+
 /* Whether a fusion's computation uses its parameter number `parameter` element by element only. */
 static bool uses_elementwise(const Module *module, uint32_t callee, int64_t parameter) {
   const Comp *body = module_comp(module, callee);
@@ -476,56 +581,17 @@ static void analyse(Analysis *analysis, uint32_t comp, bool loop) {
                  .parts = ARENA_ARRAY(analysis->arena, Ids, body->instrs.n)};
   find_buffers(&frame);
   find_passed(&frame, memory);
+  if (comp == schedule->module->entry) lie_in_outputs(&frame);
   find_most_at_once(&frame, loop, memory);
 }
 
 /* ---- the entry ---- */
 
-/* Marks the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`. */
-static void mark_aliases(const Module *module, uint32_t n_outputs, bool *donated) {
-  Str text = module_header(module, "input_output_alias");
-  for (size_t colon = str_find(text, ':'); colon < text.n;
-       colon += 1 + str_find(str_sub(text, colon + 1, text.n), ':')) {
-    size_t open = colon;
-    while (open > 0 && text.at[open] != '{') open--;
-    size_t close = open + str_find(str_sub(text, open, text.n), '}');
-    int64_t index = 0;
-    str_to_int(str_trim(str_sub(text, open + 1, close)), &index);
-    if (index >= 0 && index < n_outputs) donated[index] = true;
-  }
-}
-
-/* Marks an output of its size for each parameter that is given up: `buffer_donor={ (3, {}), (4, {}) }`. */
-static void mark_donors(const Module *module, const Shape *const *outputs, uint32_t n_outputs,
-                        bool *donated) {
-  const Comp *entry = module_entry(module);
-  Str text = module_header(module, "buffer_donor");
-  for (size_t open = str_find(text, '('); open < text.n;
-       open += 1 + str_find(str_sub(text, open + 1, text.n), '(')) {
-    size_t comma = open + str_find(str_sub(text, open, text.n), ',');
-    int64_t param;
-    if (!str_to_int(str_trim(str_sub(text, open + 1, comma)), &param) || param < 0 ||
-        param >= entry->params.n)
-      continue;
-    const Shape *given = entry->instrs.at[entry->params.at[param]].shape;
-    for (uint32_t i = 0; i < n_outputs; i++) {
-      if (donated[i] || !shape_is_array(given) || !shape_eq(given, outputs[i])) continue;
-      donated[i] = true;
-      break;
-    }
-  }
-}
-
 /* Bytes of the outputs that take the memory of parameters. */
 static int64_t donated_bytes(Arena *scratch, const Module *module) {
-  const Comp *entry = module_entry(module);
-  const Shape *whole = entry->instrs.at[entry->root].shape;
-  uint32_t n = shape_is_tuple(whole) ? whole->rank : 1;
-  const Shape **outputs = ARENA_ARRAY(scratch, const Shape *, n + 1);
-  bool *donated = ARENA_ARRAY(scratch, bool, n + 1);
-  for (uint32_t i = 0; i < n; i++) outputs[i] = shape_is_tuple(whole) ? whole->parts[i] : whole;
-  mark_aliases(module, n, donated);
-  mark_donors(module, outputs, n, donated);
+  const Shape *const *outputs;
+  uint32_t n;
+  const bool *donated = find_donated(scratch, module, &outputs, &n);
   int64_t sum = 0;
   for (uint32_t i = 0; i < n; i++) sum = plus(sum, donated[i] ? hbm_bytes(outputs[i]) : 0);
   return sum;

@@ -86,7 +86,7 @@ static void note_use(Placer *placer, uint32_t value, uint32_t user) {
   uint32_t first = passes ? next->first_use : next->born;
   if (first < life->first_use) life->first_use = first;
   if (dies > life->dies) life->dies = dies;
-  if (outside) life->uses += passes ? next->uses : 1;
+  if (passes || outside) life->uses += passes ? next->uses : 1; /* what is made anew is used where that is */
   if (instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY) life->enters = true;
   bool stays = passes ? placer->stays[user] : carries(instr) || is_sent(placer, value, user);
   if (stays) placer->stays[value] = true;

@@ -8,6 +8,7 @@
 #include "models/cost.h"
 #include "models/kernel_model.h"
 #include "models/mxu_model.h"
+#include "models/relayout.h"
 #include "sim/schedule/copies.h"
 
 #include <math.h>
@@ -275,15 +276,30 @@ static bool reads_over_barrier(const Kernel *kernel) {
   return false;
 }
 
+static bool copies_layout(const Kernel *kernel, uint32_t at, uint32_t value) {
+  const Instr *instr = &kernel->body->instrs.at[at];
+  return is_relayout(kernel->module, kernel->comp, instr) && stored(kernel, instr->operands.at[0]) == value;
+}
+
+/* Whether the kernel puts a value into another layout on its way in. */
+static bool is_relaid(const Kernel *kernel, uint32_t value) {
+  for (uint32_t i = 0; i < kernel->members.n; i++)
+    if (copies_layout(kernel, kernel->members.at[i], value)) return true;
+  for (uint32_t i = 0; i < kernel->remade.n; i++)
+    if (copies_layout(kernel, kernel->remade.at[i].value, value)) return true;
+  return false;
+}
+
 /* A product's largest operand that fits is brought to VMEM as a whole beforehand, the others in windows; also
- * one of which the kernel slices out a part. In a loop there is no such time: what its kernels leave
- * (copies.h) is all there is. */
+ * one of which the kernel slices out a part, none that it puts into another layout. In a loop there is no
+ * such time: what its kernels leave (copies.h) is all there is. */
 static void prefetch_largest(const Pod *pod, const Kernel *kernel, const Reads *reads, Demand *demand) {
   if (kernel->comp != kernel->module->entry || reads_over_barrier(kernel)) return;
   int64_t most = 0, room = pod->vmem_bytes - pod->vmem_windows_bytes;
   for (uint32_t i = 0; i < reads->n; i++) {
     int64_t bytes = reads->at[i].bytes;
-    bool fits = shape_bytes(kernel->body->instrs.at[reads->at[i].value].shape) <= room;
+    bool fits = shape_bytes(kernel->body->instrs.at[reads->at[i].value].shape) <= room &&
+                !is_relaid(kernel, reads->at[i].value);
     if (read_from_hbm(kernel, reads->at[i].value) && fits && bytes > most) most = bytes;
   }
   demand->load_bytes -= most < demand->load_bytes ? most : demand->load_bytes;

@@ -79,11 +79,13 @@ Test(demand, few_rows_are_bound_by_hbm) {
 }
 
 Test(demand, tiles_are_padded) {
-  Matmul exact = {1, 1, 1024, 256, 128, 1, 1}, deeper = exact, padded = exact;
+  Matmul exact = {.batch = 1, .parts = 1, .m = 1024, .n = 256, .k = 128, .share = 1}, deeper = exact,
+         padded = exact;
   deeper.k = 129, padded.k = 256;
   cr_assert_eq(mxu_cycles(&pod, deeper, 1), mxu_cycles(&pod, padded, 1));
   cr_assert_eq(mxu_cycles(&pod, padded, 1), 2 * mxu_cycles(&pod, exact, 1));
-  Matmul tall = {1, 1, 4096, 8, 512, 1, 1}, wide = {1, 1, 8, 4096, 512, 1, 1};
+  Matmul tall = {.batch = 1, .parts = 1, .m = 4096, .n = 8, .k = 512, .share = 1};
+  Matmul wide = {.batch = 1, .parts = 1, .m = 8, .n = 4096, .k = 512, .share = 1};
   cr_assert_eq(mxu_cycles(&pod, tall, 1), mxu_cycles(&pod, wide, 1), "either operand may be held");
   Matmul batch = exact;
   batch.batch = 7;
@@ -126,7 +128,8 @@ Test(demand, products_take_the_cycles_that_the_compiler_estimates) {
 }
 
 Test(demand, operands_are_gone_through_for_each_block_of_results) {
-  Matmul product = {1, 1, 4096, 2048, 512, 1, 1}, narrow = {1, 1, 32, 65536, 512, 1, 1};
+  Matmul product = {.batch = 1, .parts = 1, .m = 4096, .n = 2048, .k = 512, .share = 1};
+  Matmul narrow = {.batch = 1, .parts = 1, .m = 32, .n = 65536, .k = 512, .share = 1};
   cr_assert_eq(mxu_rounds(&pod, product, 0), 2);
   cr_assert_eq(mxu_rounds(&pod, product, 1), 4);
   cr_assert_eq(mxu_rounds(&pod, narrow, 0), 2, "a block is longer where it is narrow");
@@ -187,35 +190,64 @@ static Matmul convolve(const int64_t *images, const int64_t *kernel, const int64
   return matmul_of(module, comp, made);
 }
 
+static const WindowDim window3 = {
+    .size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1, .pad_low = 1, .pad_high = 1};
+
 Test(demand, convolution_is_a_product_for_each_tap) {
-  const WindowDim plain = {.size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
-  const WindowDim both[] = {plain, plain};
-  const int64_t images[] = {8, 58, 58, 64}, kernel[] = {3, 3, 64, 128}, out[] = {8, 56, 56, 128};
+  const WindowDim both[] = {window3, window3};
+  const int64_t images[] = {8, 56, 56, 128}, kernel[] = {3, 3, 128, 256}, out[] = {8, 56, 56, 256};
   Matmul product = convolve(images, kernel, out, both);
-  cr_assert(product.m == 8 * 56 * 56 && product.k == 64 && product.n == 128 && product.parts == 9);
-  const int64_t colours[] = {8, 58, 58, 3}, few[] = {3, 3, 3, 128};
-  product = convolve(colours, few, out, both);
-  cr_assert(product.k == 9 && product.parts == 3, "three taps of three channels share a tile");
+  cr_assert(product.m == 8 * 56 * 56 && product.k == 128 && product.n == 256 && product.parts == 9);
+  cr_assert_eq(product.registers, 8 * 56 * 56 * 256 / 1024);
+  cr_assert_eq(product.arranged, 0);
 }
 
-/* As the TPU compiler writes a batched product: of each window one tap meets no hole. */
+Test(demand, taps_of_few_channels_share_tiles) {
+  const WindowDim both[] = {window3, window3};
+  const int64_t images[] = {8, 56, 56, 64}, kernel[] = {3, 3, 64, 128}, out[] = {8, 56, 56, 128};
+  Matmul product = convolve(images, kernel, out, both);
+  cr_assert(product.k == 128 && product.parts == 5, "nine taps of 64 channels are 4.5 tiles");
+  const int64_t colours[] = {8, 56, 56, 3}, few[] = {3, 3, 3, 128};
+  product = convolve(colours, few, out, both);
+  cr_assert(product.k == 27 && product.parts == 1);
+}
+
+Test(demand, with_the_batch_along_the_lanes_images_are_held) {
+  const WindowDim both[] = {window3, window3};
+  const int64_t images[] = {256, 16, 16, 64}, kernel[] = {3, 3, 64, 32}, out[] = {256, 16, 16, 32};
+  Matmul product = convolve(images, kernel, out, both);
+  cr_assert(product.batch == 16 * 16 && product.m == 32 && product.n == 256 && product.parts == 5);
+  cr_assert_eq(product.arranged, 16 * 16 * 2 * 4, "each register of results");
+}
+
+Test(demand, few_images_are_cut) {
+  const WindowDim both[] = {window3, window3};
+  const int64_t images[] = {1, 64, 64, 128}, kernel[] = {3, 3, 128, 256}, out[] = {1, 64, 64, 256};
+  Matmul product = convolve(images, kernel, out, both);
+  cr_assert_eq(product.m, 64 * 8 * 9, "eight pieces, each with a column of its neighbour");
+}
+
 Test(demand, a_weights_gradient_contracts_all_taps) {
   const WindowDim wide = {.size = 56, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
   const WindowDim both[] = {wide, wide};
   const int64_t images[] = {64, 58, 58, 32}, gradient[] = {56, 56, 32, 128}, out[] = {64, 3, 3, 128};
   Matmul product = convolve(images, gradient, out, both);
-  cr_assert(product.m == 64 * 9 && product.n == 128 && product.k == 56 * 56 * 32 && product.parts == 1);
+  cr_assert(product.m == 64 * 9 && product.n == 128 && product.k == 128 && product.parts == 56 * 56 / 4);
 }
 
-Test(demand, holes_and_padding_are_no_work) {
+/* As the TPU compiler writes a batched product: of each window one tap meets no hole. */
+Test(demand, holes_are_no_work) {
   const WindowDim holes = {.size = 16, .stride = 15, .lhs_dilate = 16, .rhs_dilate = 1};
-  const WindowDim padded = {
-      .size = 3, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1, .pad_low = 1, .pad_high = 1};
-  const WindowDim both[] = {holes, padded};
-  const int64_t images[] = {8, 16, 4, 64}, kernel[] = {16, 3, 64, 128}, out[] = {8, 16, 4, 128};
-  Matmul product = convolve(images, kernel, out, both);
-  cr_assert_float_eq(product.parts, 10 / 4.0, 1e-9);
-  cr_assert(product.batch == 16 && product.m == 8 * 4 && product.k == 64);
+  const WindowDim one = {.size = 1, .stride = 1, .lhs_dilate = 1, .rhs_dilate = 1};
+  const WindowDim batched[] = {holes, one};
+  const int64_t images[] = {8, 16, 4, 64}, kernel[] = {16, 1, 64, 128}, out[] = {8, 16, 4, 128};
+  Matmul product = convolve(images, kernel, out, batched);
+  cr_assert(product.parts == 1 && product.batch == 16 && product.m == 8 * 4 && product.k == 64);
+  const WindowDim dilated = {
+      .size = 4, .stride = 1, .lhs_dilate = 2, .rhs_dilate = 1, .pad_low = 2, .pad_high = 2};
+  const WindowDim transposed[] = {dilated, dilated};
+  const int64_t small[] = {16, 28, 28, 128}, wide[] = {4, 4, 128, 128}, large[] = {16, 56, 56, 128};
+  cr_assert_eq(convolve(small, wide, large, transposed).parts, 8, "skipped along the last dimension");
 }
 
 /* 64M bf16 sums: 403 MB at 819 GB/s. */

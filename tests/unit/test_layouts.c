@@ -111,6 +111,16 @@ Test(layouts, what_leads_to_a_convolution_lies_as_it_wants) {
   cr_assert_eq(count_copies(), 1, "of x");
 }
 
+Test(layouts, a_residual_is_added_in_the_order_of_the_result) {
+  lay("HloModule m\nENTRY e {\n  x = bf16[32,56,56,24] parameter(0)\n  k = bf16[3,3,24,24] "
+      "parameter(1)\n" CONV("bf16[32,56,56,24]", "x", "k", "size=3x3 pad=1_1x1_1",
+                            "b01f_01io->b01f") "  ROOT a = bf16[32,56,56,24] add(x, c)\n}\n",
+      true);
+  check_order("c", "{0,3,2,1}");
+  check_order("a", "{2,3,1,0}");
+  cr_assert_eq(count_copies(), 2, "of x into the convolution, and of its result");
+}
+
 Test(layouts, a_program_without_convolutions_stays_as_it_is) {
   lay("HloModule m\nENTRY e {\n  x = f32[8,128] parameter(0)\n  ROOT n = f32[8,128] negate(x)\n}\n", false);
 }

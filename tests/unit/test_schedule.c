@@ -551,6 +551,36 @@ Test(schedule, memory_of_a_chain_of_kernels) {
   cr_assert_eq(schedule->hbm_peak_bytes, 4 * (128 << 20));
 }
 
+Test(schedule, a_temporary_lies_in_an_output_that_is_made_later) {
+  run("HloModule m\nENTRY e {\n"
+      "  x = bf16[8192,8192] parameter(0)\n"
+      "  a = bf16[8192,8192] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  b = bf16[8192,8192] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  ROOT c = bf16[8192,8192] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  cr_assert_eq(schedule->hbm_temp_bytes, 128 << 20, "b alone: a has the memory of c");
+}
+
+Test(schedule, what_later_kernels_convert_anew_stays_in_vmem) {
+  run("HloModule m\n" SUM
+      "ENTRY e {\n  x = bf16[4096,1024] parameter(0)\n  w = bf16[1024,4096] parameter(1)\n"
+      "  d = bf16[4096,4096] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  m = f32[4096,4096] convert(d)\n  z = f32[] constant(0)\n"
+      "  r = f32[4096] reduce(m, z), dimensions={1}, to_apply=sum\n"
+      "  p = f32[4096,4096] broadcast(r), dimensions={0}\n  q = f32[4096,4096] divide(m, p)\n"
+      "  ROOT o = bf16[4096,4096] convert(q)\n}\n");
+  cr_assert_lt(schedule->hbm_temp_bytes, 1 << 20, "%ld", (long)schedule->hbm_temp_bytes);
+}
+
+Test(schedule, a_reshape_that_pads_much_is_made_anew) {
+  run("HloModule m\n" SUM "ENTRY e {\n  x = f32[8,32,32,256] parameter(0)\n"
+      "  g = f32[8,32,32,32,8] reshape(x)\n  z = f32[] constant(0)\n"
+      "  a = f32[8,32] reduce(g, z), dimensions={1,2,4}, to_apply=sum\n"
+      "  b = f32[8,32,32,32,8] broadcast(a), dimensions={0,3}\n  c = f32[8,32,32,32,8] subtract(g, b)\n"
+      "  q = f32[8,32,32,32,8] multiply(c, c)\n"
+      "  ROOT v = f32[8,32] reduce(q, z), dimensions={1,2,4}, to_apply=sum\n}\n");
+  cr_assert_lt(schedule->hbm_temp_bytes, 8 << 20, "%ld", (long)schedule->hbm_temp_bytes);
+}
+
 Test(schedule, what_stays_within_a_step_takes_no_memory) {
   run(SOFTMAX("1024", "1024"));
   cr_assert_eq(schedule->hbm_temp_bytes, 2 * 512, "only the two constants, a tile each");
