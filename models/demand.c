@@ -76,14 +76,26 @@ static bool asks_nothing(const Module *module, uint32_t comp, const Instr *instr
          demand_is_free(module, comp, instr);
 }
 
+/* Rows of a narrow type share words with their neighbours (tiles of (8,128)(2,1) for 16 bits, XLA's tiled
+ * layouts), so that those that are gathered come with them. */
+static int64_t gathered_bytes(const Shape *table, const Instr *gather) {
+  enum { WORD_BITS = 32 };
+  int64_t bytes = shape_bytes(gather->shape), all = shape_bytes(table), bits = dtype_bits(table->dtype);
+  Ints sizes = instr_ints(gather, ATTR_slice_sizes);
+  if (table->rank < 2 || sizes.n != table->rank || bits >= WORD_BITS) return bytes;
+  int64_t packed = WORD_BITS / bits, rows = sizes.at[table->rank - 2];
+  if (rows < 1 || rows >= packed || table->dims[table->rank - 2] < packed) return bytes;
+  return (int64_t)fmin((double)bytes * (double)packed / (double)rows, (double)all);
+}
+
 int64_t demand_read_bytes(const Module *module, uint32_t comp, const Instr *instr, uint32_t operand) {
   if (asks_nothing(module, comp, instr)) return 0;
   int64_t all = shape_bytes(operand_shape(module, comp, instr, operand));
   if (operand != 0) return all;
   switch (instr->op) {
   case OP_SLICE:
-  case OP_DYNAMIC_SLICE:
-  case OP_GATHER: return shape_bytes(instr->shape);
+  case OP_DYNAMIC_SLICE: return shape_bytes(instr->shape);
+  case OP_GATHER: return gathered_bytes(operand_shape(module, comp, instr, 0), instr);
   case OP_DYNAMIC_UPDATE_SLICE: return 0;
   case OP_SCATTER: return shape_bytes(operand_shape(module, comp, instr, instr->operands.n - 1));
   default: return all;

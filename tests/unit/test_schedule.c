@@ -310,6 +310,20 @@ Test(schedule, a_softmax_of_long_rows_reads_them_again) {
     cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
 }
 
+#define LOOKUP(type)                                                                                         \
+  "HloModule m\nENTRY e {\n  t = " type "[32000,4096] parameter(0)\n  i = s32[8192] parameter(1)\n"          \
+  "  ROOT r = " type "[8192,4096] gather(t, i), offset_dims={1}, collapsed_slice_dims={0}, "                 \
+  "start_index_map={0}, index_vector_dim=1, slice_sizes={1,4096}\n}\n"
+
+/* Two rows of bf16 lie in the same words. */
+Test(schedule, rows_of_a_narrow_type_come_with_their_neighbours) {
+  run(LOOKUP("f32"));
+  int64_t rows = 8192 * 4096, indices = 8192 * 4;
+  cr_assert_eq(step(0)->demand.hbm_bytes, 2 * rows * 4 + indices);
+  run(LOOKUP("bf16"));
+  cr_assert_eq(step(0)->demand.hbm_bytes, 2 * rows * 2 + rows * 2 + indices);
+}
+
 /* As a gradient that JAX writes at the end: what it is made of need not stay. */
 Test(schedule, what_only_leaves_the_program_is_made_early) {
   run("HloModule m\nENTRY e {\n  x = f32[1024,1024] parameter(0)\n"
