@@ -297,6 +297,39 @@ static void complete_options(Choice *choice, uint32_t f) {
   option_add(options, (AxisList){0});
 }
 
+static FactorOptions *options_of(Choice *choice, const TensorFactors *tensor, const Sharding *sharding) {
+  Choice alone = *choice;
+  alone.options = ARENA_ARRAY(choice->spmd->scratch, FactorOptions, choice->problem->rule->n_factors + 1);
+  tensor_options(&alone, tensor, sharding);
+  return alone.options;
+}
+
+/* The axes along which both operands of a product have the same parts of the contraction. */
+static AxisList contracted_alike(Choice *choice) {
+  const FactorRule *rule = choice->problem->rule;
+  const Sharded *operands = choice->problem->operands;
+  const FactorOptions *lhs = options_of(choice, &rule->operands[0], operands[0].sharding);
+  const FactorOptions *rhs = options_of(choice, &rule->operands[1], operands[1].sharding);
+  AxisList alike = {0};
+  for (uint32_t f = 0; f < rule->n_factors; f++) {
+    bool both = rule->factors[f].kind == FACTOR_REDUCTION && lhs[f].n != 0 && rhs[f].n != 0;
+    if (both && axes_eq(lhs[f].at[0], rhs[f].at[0]))
+      alike = axes_concat(choice->spmd->scratch, choice->spmd->mesh, alike, lhs[f].at[0]);
+  }
+  return alike;
+}
+
+/* XLA computes a product in the parts that its result is to have and brings the operands to that: FSDP
+ * gathers weights, also where the activations are smaller. Sums over parts that both operands have are the
+ * exception. */
+static void keep_result(Choice *choice) {
+  const FactorRule *rule = choice->problem->rule;
+  AxisList alike = contracted_alike(choice);
+  const FactorOptions *result = options_of(choice, &rule->results[0], choice->problem->wanted[0]);
+  for (uint32_t f = 0; f < rule->n_factors; f++)
+    if (result[f].n != 0 && !axes_overlap(result[f].at[0], alike)) choice->options[f] = result[f];
+}
+
 Plan plan_choose(Spmd *spmd, const PlanProblem *problem) {
   const FactorRule *rule = problem->rule;
   Choice choice = {.spmd = spmd, .problem = problem};
@@ -312,6 +345,7 @@ Plan plan_choose(Spmd *spmd, const PlanProblem *problem) {
     complete_options(&choice, f);
     if (combinations <= COMBINATIONS) combinations *= choice.options[f].n;
   }
+  if (problem->contracts && problem->own_cost == NULL && rule->n_operands == 2) keep_result(&choice);
   if (wire_cost(&choice) == 0) return plan_of(&choice); /* all agree */
   if (combinations <= COMBINATIONS)
     choose_of_all(&choice);
