@@ -19,6 +19,8 @@ typedef struct {
   const PlanProblem *problem;
   FactorOptions *options; /* an entry a factor */
   uint32_t *chosen;       /* an option a factor */
+  bool product;           /* a dot: as XLA chooses it */
+  AxisList alike;         /* of a product: along which both operands have the same parts of the contraction */
 } Choice;
 
 static void option_add(FactorOptions *options, AxisList axes) {
@@ -192,6 +194,15 @@ static double compute_cost(const PlanProblem *problem, const Plan *plan) {
   return (problem->contracts ? points : largest) * problem->point_cost_bytes;
 }
 
+static double result_cost(const Choice *choice, const Plan *plan, uint32_t i) {
+  const PlanProblem *problem = choice->problem;
+  const Sharding *made = plan_sharding(choice->spmd, plan, &problem->rule->results[i], true);
+  double bytes = reshard_cost_between(choice->spmd, problem->results[i], made, problem->wanted[i]);
+  AxisList sums = plan_reduced_axes(choice->spmd, plan);
+  bool as_all_reduce = choice->product && sums.n != 0 && !axes_overlap(sums, choice->alike);
+  return as_all_reduce ? 2 * bytes : bytes;
+}
+
 /* Bytes on the wire of the plan that is chosen now; infinite where it may not be. */
 static double wire_cost(const Choice *choice) {
   const PlanProblem *problem = choice->problem;
@@ -202,10 +213,7 @@ static double wire_cost(const Choice *choice) {
     cost += reshard_cost(choice->spmd, &problem->operands[i],
                          plan_sharding(choice->spmd, &plan, &problem->rule->operands[i], false)) /
             (problem->shared == NULL ? 1 : problem->shared[i]);
-  for (uint32_t i = 0; i < problem->rule->n_results; i++)
-    cost += reshard_cost_between(choice->spmd, problem->results[i],
-                                 plan_sharding(choice->spmd, &plan, &problem->rule->results[i], true),
-                                 problem->wanted[i]);
+  for (uint32_t i = 0; i < problem->rule->n_results; i++) cost += result_cost(choice, &plan, i);
   return cost;
 }
 
@@ -304,35 +312,34 @@ static FactorOptions *options_of(Choice *choice, const TensorFactors *tensor, co
   return alone.options;
 }
 
-/* The axes along which both operands of a product have the same parts of the contraction. */
-static AxisList contracted_alike(Choice *choice) {
+/* XLA computes a product in the parts that its result is to have and brings the operands to that: FSDP
+ * gathers weights, also where the activations are smaller. Sums over parts that an operand has are the other
+ * way; where only one operand has them, XLA counts them as an all-reduce, though of the sum only a part may
+ * be wanted. */
+static void follow_product(Choice *choice) {
   const FactorRule *rule = choice->problem->rule;
   const Sharded *operands = choice->problem->operands;
+  Arena *scratch = choice->spmd->scratch;
   const FactorOptions *lhs = options_of(choice, &rule->operands[0], operands[0].sharding);
   const FactorOptions *rhs = options_of(choice, &rule->operands[1], operands[1].sharding);
-  AxisList alike = {0};
-  for (uint32_t f = 0; f < rule->n_factors; f++) {
-    bool both = rule->factors[f].kind == FACTOR_REDUCTION && lhs[f].n != 0 && rhs[f].n != 0;
-    if (both && axes_eq(lhs[f].at[0], rhs[f].at[0]))
-      alike = axes_concat(choice->spmd->scratch, choice->spmd->mesh, alike, lhs[f].at[0]);
-  }
-  return alike;
-}
-
-/* XLA computes a product in the parts that its result is to have and brings the operands to that: FSDP
- * gathers weights, also where the activations are smaller. Sums over parts that both operands have are the
- * exception. */
-static void keep_result(Choice *choice) {
-  const FactorRule *rule = choice->problem->rule;
-  AxisList alike = contracted_alike(choice);
   const FactorOptions *result = options_of(choice, &rule->results[0], choice->problem->wanted[0]);
+  AxisList contracted = {0};
+  for (uint32_t f = 0; f < rule->n_factors; f++) {
+    if (rule->factors[f].kind != FACTOR_REDUCTION) continue;
+    bool alike = lhs[f].n != 0 && rhs[f].n != 0 && axes_eq(lhs[f].at[0], rhs[f].at[0]);
+    if (lhs[f].n != 0) contracted = axes_concat(scratch, choice->spmd->mesh, contracted, lhs[f].at[0]);
+    if (rhs[f].n != 0 && !alike)
+      contracted = axes_concat(scratch, choice->spmd->mesh, contracted, rhs[f].at[0]);
+    if (alike) choice->alike = axes_concat(scratch, choice->spmd->mesh, choice->alike, lhs[f].at[0]);
+  }
   for (uint32_t f = 0; f < rule->n_factors; f++)
-    if (result[f].n != 0 && !axes_overlap(result[f].at[0], alike)) choice->options[f] = result[f];
+    if (result[f].n != 0 && !axes_overlap(result[f].at[0], contracted)) choice->options[f] = result[f];
 }
 
 Plan plan_choose(Spmd *spmd, const PlanProblem *problem) {
   const FactorRule *rule = problem->rule;
   Choice choice = {.spmd = spmd, .problem = problem};
+  choice.product = problem->contracts && problem->own_cost == NULL && rule->n_operands == 2;
   choice.options = ARENA_ARRAY(spmd->scratch, FactorOptions, rule->n_factors + 1);
   choice.chosen = ARENA_ARRAY(spmd->scratch, uint32_t, rule->n_factors + 1);
   for (uint32_t i = 0; i < rule->n_results; i++)
@@ -345,7 +352,7 @@ Plan plan_choose(Spmd *spmd, const PlanProblem *problem) {
     complete_options(&choice, f);
     if (combinations <= COMBINATIONS) combinations *= choice.options[f].n;
   }
-  if (problem->contracts && problem->own_cost == NULL && rule->n_operands == 2) keep_result(&choice);
+  if (choice.product) follow_product(&choice);
   if (wire_cost(&choice) == 0) return plan_of(&choice); /* all agree */
   if (combinations <= COMBINATIONS)
     choose_of_all(&choice);
