@@ -125,6 +125,11 @@ Status check_numbers(const Pipeline *pipeline, Diag *diag) {
   tensor_release(root);
   TRY(status);
   RETURN_IF(differ == 0, STATUS_OK);
-  return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL,
+  const char *drawn =
+      pipeline->options->inputs.n != 0
+          ? NULL
+          : "inputs were drawn from --seed; a deep model may magnify roundings on them that it does "
+            "not on its own weights: give those with -i";
+  return diag_fail(diag, STATUS_FAILED, NOWHERE, drawn,
                    "%u of %u outputs differ from the unpartitioned program's", differ, pipeline->n_outputs);
 }
