@@ -177,12 +177,17 @@ static bool is_maximum(const Module *module, const Instr *reduce) {
 }
 
 /* Whether a kernel can go on with the rows that a reduction reduces, as the TPU compiler has it: of a
- * maximum, as in a softmax, where rows are short. Others are kernels of their own. */
+ * maximum, as in a softmax, where rows are short. Others are kernels of their own. Rows that follow from
+ * narrower values (bf16 scores) are sooner read and made again than handed out. */
 static bool goes_on(const Fuser *fuser, const Instr *reduce) {
-  enum { LONGEST_ROW = 2048 };
-  const Shape *in = fuser->body->instrs.at[reduce->operands.at[0]].shape;
+  enum { LONGEST_ROW = 2048, LONGEST_WIDENED_ROW = 1024 };
+  uint32_t rows = reduce->operands.at[0], origin = fuser->origin[rows];
+  const Shape *in = fuser->body->instrs.at[rows].shape;
+  const Shape *from = fuser->body->instrs.at[origin == NO_ID ? rows : origin].shape;
+  bool widened = shape_is_array(from) && dtype_bits(from->dtype) < dtype_bits(in->dtype);
   int64_t kept = shape_is_array(reduce->shape) ? shape_elements(reduce->shape) : 0;
-  return kept > 0 && is_maximum(fuser->module, reduce) && shape_elements(in) / kept <= LONGEST_ROW;
+  return kept > 0 && is_maximum(fuser->module, reduce) &&
+         shape_elements(in) / kept <= (widened ? LONGEST_WIDENED_ROW : LONGEST_ROW);
 }
 
 /* Whether a value follows, element by element, from the result of such a reduction, and of no other. */

@@ -287,6 +287,9 @@ Test(schedule, a_softmax_of_long_rows_or_many_heads_follows_the_scores) {
   cr_assert_gt(step(0)->demand.rounding_ps, 0, "the scores are stored as bf16");
   run(ATTENTION("1024", "8", "2048"));
   expect_steps(3);
+  double scores = 4.0 * 8 * 2048 * 2048;
+  cr_assert_float_eq((double)step(1)->demand.hbm_bytes, 2 * scores, 2e6, "the sums read scores of bf16");
+  cr_assert_float_eq((double)step(2)->demand.hbm_bytes, (2 + 4) * scores, 2e6, "and so do the quotients");
 }
 
 /* A window that holds the whole row from each place is a reduction, not one for each result. */
