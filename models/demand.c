@@ -124,7 +124,8 @@ static Demand product_demand(const Pod *pod, const Module *module, uint32_t comp
 /* Within a product's kernel the rows of an operand in another layout are moved beside the product. */
 static int64_t relayout_ps(const Pod *pod, const Module *module, uint32_t comp, const Instr *instr) {
   if (!is_relayout(module, comp, instr)) return 0;
-  return demand_cycles_ps(pod, tiled_registers(instr->shape) * (double)pod->relayout_cycles);
+  return demand_cycles_ps(pod,
+                          tiled_registers(instr->shape) * (double)pod->relayout_cycles / (double)pod->cores);
 }
 
 /* A Pallas kernel's FLOPs run at the peak of the unit that it uses. */
@@ -223,7 +224,8 @@ static int64_t edges_ps(const Pod *pod, Demand demand, double window_Bps) {
 static int64_t leaving_ps(const Pod *pod, Demand demand) {
   enum { NARROW_BYTES = 2 };
   double register_bytes = (double)(pod->vpu_lanes * pod->vpu_sublanes * NARROW_BYTES);
-  double cycles = (double)demand.kept_bytes / register_bytes * (double)pod->mxu_keep_cycles;
+  double cycles =
+      (double)demand.kept_bytes / register_bytes / (double)pod->cores * (double)pod->mxu_keep_cycles;
   return demand.rounding_ps == 0 ? 0 : sum_of(demand.rounding_ps, demand_cycles_ps(pod, cycles));
 }
 

@@ -130,16 +130,16 @@ double mxu_cycles(const Pod *pod, Matmul product, double passes) {
     one = fmin(one, cycles_holding(pod, tiles.k, tiles.m, tiles.n, passes));
   double arranged = product.arranged * (double)pod->mxu_round_cycles;
   double vector = product.vector_registers * (double)pod->tap_cycles;
-  return tiles.batch * tiles.parts * one + arranged + vector;
+  return tiles.batch * tiles.parts * one + (arranged + vector) / (double)pod->cores;
 }
 
-/* Registers that hold the results, in the orientation that fills them better. */
+/* Registers of a core that hold the results, in the orientation that fills them better. */
 static double result_registers(const Pod *pod, Matmul product) {
   double lanes = (double)pod->vpu_lanes, sublanes = (double)pod->vpu_sublanes;
-  if (product.registers > 0) return product.registers;
   Matmul tiles = as_tiles(product);
-  return tiles.batch * fmin(ceil(tiles.m / sublanes) * ceil(tiles.n / lanes),
-                            ceil(tiles.n / sublanes) * ceil(tiles.m / lanes));
+  double registers = tiles.batch * fmin(ceil(tiles.m / sublanes) * ceil(tiles.n / lanes),
+                                        ceil(tiles.n / sublanes) * ceil(tiles.m / lanes));
+  return (product.registers > 0 ? product.registers : registers) / (double)pod->cores;
 }
 
 double mxu_rounding_cycles(const Pod *pod, Matmul product) {

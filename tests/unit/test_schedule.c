@@ -692,3 +692,17 @@ Test(schedule, an_output_takes_the_place_of_a_parameter_that_is_given_up) {
   cr_assert_eq(schedule->hbm_output_bytes, 6 << 20);
   cr_assert_eq(schedule->hbm_peak_bytes, 8 << 20);
 }
+
+/* Registers of results are rounded by each core, of its part. */
+Test(schedule, cores_share_the_results_of_a_product) {
+  const char *text =
+      "HloModule m\nENTRY e {\n  x = bf16[4096,128] parameter(0)\n  w = bf16[128,4096] parameter(1)\n"
+      "  ROOT d = bf16[4096,4096] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n";
+  run(text);
+  int64_t of_one_ps = step(0)->demand.rounding_ps;
+  schedule_free(schedule);
+  module_free(module);
+  pod.cores = 2;
+  run(text);
+  cr_assert_eq(step(0)->demand.rounding_ps, of_one_ps / 2);
+}
