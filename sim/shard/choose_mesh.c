@@ -83,8 +83,8 @@ static const Mesh *mesh_of_tiles(Graph *graph) {
       add_tiles(graph->arena, &tiles, instr_sharding(&comp->instrs.at[i]));
   }
   if (tiles.n_devices == 0) return NULL;
-  qsort(tiles.cuts.at, tiles.cuts.n, sizeof *tiles.cuts.at, descending);
   VEC_PUSH(graph->arena, &tiles.cuts, 1);
+  qsort(tiles.cuts.at, tiles.cuts.n, sizeof *tiles.cuts.at, descending);
   MeshAxis *axes = ARENA_ARRAY(graph->arena, MeshAxis, tiles.cuts.n);
   int64_t left = tiles.n_devices;
   for (uint32_t a = 0; a < tiles.cuts.n; a++) {
