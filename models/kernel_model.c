@@ -87,7 +87,7 @@ static double dim_from_end(const Shape *shape, uint32_t back) {
 }
 
 static bool same_dims(const Shape *a, const Shape *b) {
-  return shape_is_array(a) && a->rank == b->rank && memcmp(a->dims, b->dims, a->rank * sizeof *a->dims) == 0;
+  return shape_is_array(a) && int64s_eq(a->dims, a->rank, b->dims, b->rank);
 }
 
 /* Products of [q, d] and [d, k], or of [q, k] and [k, d]: two forward; backward, which takes the result and

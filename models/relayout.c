@@ -12,12 +12,6 @@ static Ints new_order(Arena *arena, uint32_t rank) {
   return (Ints){ARENA_ARRAY(arena, int64_t, rank), 0};
 }
 
-static bool in_list(Ints list, int64_t value) {
-  for (uint32_t i = 0; i < list.n; i++)
-    if (list.at[i] == value) return true;
-  return false;
-}
-
 /* A result of the same rank lies as its operands do. */
 static bool keeps_dimensions(const Instr *instr) {
   switch (instr->op) {
@@ -59,7 +53,7 @@ static Ints reduced(Arena *arena, const Instr *reduce, Ints order) {
   Ints dims = instr_ints(reduce, ATTR_dimensions), made = new_order(arena, order.n);
   for (uint32_t i = 0; i < order.n; i++) {
     int64_t d = order.at[i], gone = 0;
-    if (in_list(dims, d)) continue;
+    if (ints_have(dims, d)) continue;
     for (uint32_t k = 0; k < dims.n; k++) gone += dims.at[k] < d;
     made.at[made.n++] = d - gone;
   }
@@ -126,9 +120,9 @@ static Ints multiplied(Arena *arena, const Instr *dot, const Shape *lhs, Ints or
   for (uint32_t i = 0; i < order.n; i++) {
     int64_t d = order.at[i], gone = 0;
     for (uint32_t k = 0; k < contracted.n; k++) gone += contracted.at[k] < d;
-    if (!in_list(contracted, d)) made.at[made.n++] = d - gone;
-    for (uint32_t r = rank; in_list(contracted, d) && !placed && r-- > left;) made.at[made.n++] = r;
-    placed |= in_list(contracted, d);
+    if (!ints_have(contracted, d)) made.at[made.n++] = d - gone;
+    for (uint32_t r = rank; ints_have(contracted, d) && !placed && r-- > left;) made.at[made.n++] = r;
+    placed |= ints_have(contracted, d);
   }
   return made;
 }
@@ -165,10 +159,6 @@ Ints order_back(Arena *arena, const Module *module, uint32_t comp, const Instr *
   return made.n == from->rank ? made : any_order;
 }
 
-static bool same_order(Ints a, Ints b) {
-  return a.n == b.n && a.n > 0 && memcmp(a.at, b.at, a.n * sizeof *a.at) == 0;
-}
-
 static Ints order_of(Arena *arena, const Shape *shape) {
   return shape_is_laid(shape) ? shape->layout->minor_to_major : least_padded_order(arena, shape);
 }
@@ -186,7 +176,8 @@ static bool stays(const Module *module, uint32_t comp, const Instr *instr) {
   const Shape *operand = comp_instr(module, comp, instr->operands.at[0])->shape;
   Ints from = order_of(scratch, operand), to = order_of(scratch, instr->shape);
   Ints through = order_through(scratch, module, comp, instr, 0, from);
-  bool same = same_order(through, to) && same_tiles(operand, from, instr->shape, to);
+  bool same = through.n > 0 && int64s_eq(through.at, through.n, to.at, to.n) &&
+              same_tiles(operand, from, instr->shape, to);
   arena_free(scratch);
   return same;
 }

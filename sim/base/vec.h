@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -38,6 +39,18 @@ typedef struct {
   int64_t *at;
   uint32_t n;
 } Ints;
+
+static inline bool ints_have(Ints ints, int64_t value) {
+  for (uint32_t i = 0; i < ints.n; i++) {
+    if (ints.at[i] == value) return true;
+  }
+  return false;
+}
+
+/* Whether two lists, or the dimensions of two arrays, are the same. */
+static inline bool int64s_eq(const int64_t *a, uint32_t n_a, const int64_t *b, uint32_t n_b) {
+  return n_a == n_b && (n_a == 0 || memcmp(a, b, n_a * sizeof *a) == 0);
+}
 
 /* A list of indices. Not owned. */
 typedef struct {

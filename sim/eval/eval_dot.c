@@ -20,7 +20,7 @@ static void add_all(Grouping *grouping, Ints dims) {
 
 static void add_free(Grouping *grouping, const Tensor *x, Ints batch, Ints contracting) {
   for (uint32_t d = 0; d < x->rank; d++) {
-    if (!ints_hold(batch, d) && !ints_hold(contracting, d)) grouping->dims[grouping->rank++] = d;
+    if (!ints_have(batch, d) && !ints_have(contracting, d)) grouping->dims[grouping->rank++] = d;
   }
 }
 

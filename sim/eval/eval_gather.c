@@ -39,7 +39,7 @@ static void set_batch(Walk *walk, const Tensor *outer, const int64_t *outer_step
   walk->component_step = has_components ? index_steps[walk->numbers.index_vector] : 0;
   uint32_t n = 0;
   for (uint32_t d = 0; d < outer->rank; d++) {
-    if (!ints_hold(walk->numbers.window_dims, d)) walk->batch_steps[n++] = outer_steps[d];
+    if (!ints_have(walk->numbers.window_dims, d)) walk->batch_steps[n++] = outer_steps[d];
   }
   for (uint32_t d = 0; d < walk->indices->rank; d++) {
     if (d == walk->numbers.index_vector) continue;
@@ -52,7 +52,7 @@ static void set_batch(Walk *walk, const Tensor *outer, const int64_t *outer_step
  * order. */
 static void set_window(Walk *walk, const int64_t *outer_steps) {
   for (uint32_t d = 0; d < walk->operand_rank; d++) {
-    if (ints_hold(walk->numbers.dropped_dims, d) || ints_hold(walk->numbers.operand_batch, d)) continue;
+    if (ints_have(walk->numbers.dropped_dims, d) || ints_have(walk->numbers.operand_batch, d)) continue;
     uint32_t i = walk->inner.rank++;
     walk->inner.dims[i] = walk->outer.dims[i] = walk->window_sizes[d];
     walk->inner.steps[i] = walk->operand_steps[d];
@@ -222,7 +222,7 @@ static void scatter_sizes(const Tensor *operand, const Tensor *updates, const Nu
                           int64_t *sizes) {
   uint32_t window = 0;
   for (uint32_t d = 0; d < operand->rank; d++) {
-    bool dropped = ints_hold(numbers->dropped_dims, d) || ints_hold(numbers->operand_batch, d);
+    bool dropped = ints_have(numbers->dropped_dims, d) || ints_have(numbers->operand_batch, d);
     sizes[d] = dropped ? 1 : updates->dims[numbers->window_dims.at[window++]];
   }
 }

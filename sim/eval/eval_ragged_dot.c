@@ -21,7 +21,7 @@ static Tensor *cut(const Tensor *x, int64_t d, int64_t first, int64_t n) {
 static uint32_t result_dimension(const DotDims *dims, int64_t lhs_dimension) {
   uint32_t at = dims->lhs_batch.n;
   for (int64_t d = 0; d < lhs_dimension; d++)
-    at += !ints_hold(dims->lhs_batch, d) && !ints_hold(dims->lhs_contracting, d);
+    at += !ints_have(dims->lhs_batch, d) && !ints_have(dims->lhs_contracting, d);
   return at;
 }
 
@@ -140,7 +140,7 @@ static Status read_form(const EvalContext *context, const Instr *instr, Tensor *
   form->group_dimension = groups.n == 0 ? -1 : groups.at[0];
   if (!sizes_fit(form, lhs, sizes))
     return eval_unsupported(context, instr, "a ragged-dot with sizes of this shape");
-  bool contracts = ints_hold(form->dims.lhs_contracting, form->ragged);
+  bool contracts = ints_have(form->dims.lhs_contracting, form->ragged);
   if (contracts != (groups.n == 0) || (!contracts && rhs->dims[groups.at[0]] != form->groups))
     return eval_unsupported(context, instr, "a ragged-dot with these groups of rhs");
   return STATUS_OK;
@@ -149,7 +149,7 @@ static Status read_form(const EvalContext *context, const Instr *instr, Tensor *
 /* Groups along a batch dimension change nothing. */
 static bool is_plain_dot(const Instr *instr) {
   Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims);
-  return ragged.n == 1 && ints_hold(instr_ints(instr, ATTR_lhs_batch_dims), ragged.at[0]);
+  return ragged.n == 1 && ints_have(instr_ints(instr, ATTR_lhs_batch_dims), ragged.at[0]);
 }
 
 Status eval_ragged_dot(const EvalContext *context, const Instr *instr, Tensor *const *operands,

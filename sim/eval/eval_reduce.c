@@ -21,7 +21,7 @@ static Runs runs_of(const Tensor *x, Ints dimensions) {
   bool last_reduced = false;
   for (uint32_t d = x->rank; d-- > 0;) {
     if (x->dims[d] == 1) continue;
-    bool reduced = ints_hold(dimensions, d);
+    bool reduced = ints_have(dimensions, d);
     if (runs.rank != 0 && reduced == last_reduced) {
       runs.dims[runs.rank - 1] *= x->dims[d];
     } else {
@@ -168,7 +168,7 @@ static Tensor *reduced_by_kept(const Tensor *x, Ints dimensions, int64_t reduced
   dense_steps(x->dims, x->rank, bytes, steps);
   for (int pass = 0; pass < 2; pass++) {
     for (uint32_t d = 0; d < x->rank; d++) {
-      if (ints_hold(dimensions, d) != (pass == 0)) continue;
+      if (ints_have(dimensions, d) != (pass == 0)) continue;
       dims[rank] = x->dims[d];
       from_step[rank++] = steps[d];
     }
@@ -237,7 +237,7 @@ static Status eval_reduce_any(const EvalContext *context, const Instr *instr, Te
   Ints dimensions = instr_ints(instr, ATTR_dimensions);
   int64_t reduced = 1, kept = 1;
   for (uint32_t d = 0; d < operands[0]->rank; d++) {
-    if (ints_hold(dimensions, d)) {
+    if (ints_have(dimensions, d)) {
       reduced *= operands[0]->dims[d];
     } else {
       kept *= operands[0]->dims[d];

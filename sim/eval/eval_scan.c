@@ -55,8 +55,7 @@ static Status step(const Scan *scan, Tensor *const *inputs, int64_t at, Tensor *
 }
 
 static bool same_array(const Shape *shape, DType dtype, const int64_t *dims, uint32_t rank) {
-  return shape_is_array(shape) && shape->dtype == dtype && shape->rank == rank &&
-         memcmp(shape->dims, dims, rank * sizeof *dims) == 0;
+  return shape_is_array(shape) && shape->dtype == dtype && int64s_eq(shape->dims, shape->rank, dims, rank);
 }
 
 /* Whether inputs and outputs have the scanned dimension, and the computation gives their slices. */

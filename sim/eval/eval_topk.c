@@ -60,8 +60,8 @@ static bool is_approx_topk(const Instr *instr, Tensor *const *operands, int64_t 
     return false;
   for (uint32_t i = 0; i < shape->rank; i++) {
     const Tensor *x = operands[i];
-    bool same = x->rank == operands[0]->rank && x->dtype == shape->parts[i]->dtype &&
-                memcmp(x->dims, operands[0]->dims, x->rank * sizeof *x->dims) == 0;
+    bool same = x->dtype == shape->parts[i]->dtype &&
+                int64s_eq(x->dims, x->rank, operands[0]->dims, operands[0]->rank);
     if (!same || !is_cut_of(shape->parts[i], x, (uint32_t)d)) return false;
   }
   return true;

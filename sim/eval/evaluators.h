@@ -24,13 +24,6 @@ Tensor *result_in_place(const EvalContext *context, const Instr *instr, Tensor *
 /* Whether an evaluator may write into operand `i`. */
 bool may_overwrite(const EvalContext *context, const Instr *instr, Tensor *const *operands, uint32_t i);
 
-static inline bool ints_hold(Ints ints, int64_t value) {
-  for (uint32_t i = 0; i < ints.n; i++) {
-    if (ints.at[i] == value) return true;
-  }
-  return false;
-}
-
 /* Runs a computation of scalars on n elements at once: operands are vectors of n elements (one a parameter),
  * the result is a vector or a tuple of vectors. Vectorised where every instruction is elementwise, else one
  * element after the other. */

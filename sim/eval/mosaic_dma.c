@@ -122,8 +122,7 @@ static Status on_peer(MosaicFrame *frame, const MosaicOp *op, MosaicRun *peer, c
   *there = *here;
   there->buffer = mosaic_buffer_of(peer, here->buffer->key);
   const Tensor *own = here->buffer->tensor, *other = there->buffer->tensor;
-  bool same = own->rank == other->rank && own->dtype == other->dtype;
-  for (uint32_t d = 0; same && d < own->rank; d++) same = own->dims[d] == other->dims[d];
+  bool same = own->dtype == other->dtype && int64s_eq(own->dims, own->rank, other->dims, other->rank);
   return same ? STATUS_OK : mosaic_fail(frame, op, "the other device has no such memory");
 }
 
@@ -156,10 +155,9 @@ static Status read_dma(const MosaicFrame *frame, const MosaicOp *op, Dma *dma) {
   TRY(semaphore_operand(frame, op, at[3], &dma->target_semaphore));
   if (there[1]) TRY(semaphore_operand(frame, op, at[1], &dma->source_semaphore));
   if (there[4]) TRY(mosaic_integers(frame, op, at[4], 1, &dma->device));
-  bool same = dma->source.view.rank == dma->target.view.rank &&
-              dtype_bytes(dma->source.dtype) == dtype_bytes(dma->target.dtype);
-  for (uint32_t d = 0; same && d < dma->source.view.rank; d++)
-    same = dma->source.view.dims[d] == dma->target.view.dims[d];
+  const MosaicMemref *from = &dma->source, *to = &dma->target;
+  bool same = dtype_bytes(from->dtype) == dtype_bytes(to->dtype) &&
+              int64s_eq(from->view.dims, from->view.rank, to->view.dims, to->view.rank);
   return same ? STATUS_OK : mosaic_fail(frame, op, "its two ends are not of one shape");
 }
 

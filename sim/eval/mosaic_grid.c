@@ -95,11 +95,9 @@ static Status read_window(Grid *grid, Operand *operand, const MosaicAttr *params
 /* --- arguments of the body --- */
 
 static bool is_memref_like(const MosaicType *type, const MosaicMemref *memref) {
-  if (type->kind != MOSAIC_MEMREF || type->rank != memref->view.rank) return false;
-  for (uint32_t d = 0; d < type->rank; d++) {
-    if (type->dims[d] != memref->view.dims[d]) return false;
-  }
-  return type->element->kind == MOSAIC_SCALAR && type->dtype == memref->dtype;
+  return type->kind == MOSAIC_MEMREF &&
+         int64s_eq(type->dims, type->rank, memref->view.dims, memref->view.rank) &&
+         type->element->kind == MOSAIC_SCALAR && type->dtype == memref->dtype;
 }
 
 static Status bind_operand(Grid *grid, const Operand *operand, uint32_t arg) {

@@ -89,13 +89,9 @@ struct MosaicAccess {
 };
 
 static bool is_same(const MosaicAccess *access, const MosaicOp *op, const MosaicMemref *memref) {
-  if (access->op != op || access->memref.buffer != memref->buffer ||
-      access->memref.view.offset != memref->view.offset || access->memref.view.rank != memref->view.rank)
-    return false;
-  for (uint32_t d = 0; d < memref->view.rank; d++) {
-    if (access->memref.view.dims[d] != memref->view.dims[d]) return false;
-  }
-  return true;
+  return access->op == op && access->memref.buffer == memref->buffer &&
+         access->memref.view.offset == memref->view.offset &&
+         int64s_eq(access->memref.view.dims, access->memref.view.rank, memref->view.dims, memref->view.rank);
 }
 
 void mosaic_record(MosaicRun *run, const MosaicOp *op, const MosaicMemref *memref, bool writes) {

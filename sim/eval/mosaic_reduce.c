@@ -73,7 +73,7 @@ Status mosaic_reduce(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   RETURN_IF(!kind_of(op, &hlo, &is_unsigned), mosaic_unsupported(frame, op, "its kind"));
   RETURN_IF(x == NULL || begin == NULL, mosaic_fail(frame, op, "its operands are no vectors"));
   for (uint32_t d = 0; d < x->rank; d++) {
-    along[d] = ints_hold(dims, d);
+    along[d] = ints_have(dims, d);
     kept *= along[d] ? 1 : x->dims[d];
   }
   DType dtype = is_unsigned ? unsigned_dtype(x->dtype) : x->dtype;

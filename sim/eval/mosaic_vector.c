@@ -278,7 +278,7 @@ Status mosaic_gather(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
     together *= x->dims[along.at[k]];
   }
   for (uint32_t d = 0; d < x->rank; d++)
-    RETURN_IF(!ints_hold(along, d) && indices->dims[d] > x->dims[d], wrong(frame, op));
+    RETURN_IF(!ints_have(along, d) && indices->dims[d] > x->dims[d], wrong(frame, op));
   RETURN_IF(together == 0, wrong(frame, op));
   uint32_t bytes = dtype_bytes(x->dtype);
   int64_t steps[EVAL_MAX_RANK], place[EVAL_MAX_RANK];

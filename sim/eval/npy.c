@@ -183,16 +183,10 @@ static bool serves(const NpyHeader *header, DType dtype) {
   return kind == 'f' && same_size;
 }
 
-static bool same_dims(const NpyHeader *header, const Shape *shape) {
-  if (header->rank != shape->rank) return false;
-  for (uint32_t i = 0; i < shape->rank; i++) {
-    if (header->dims[i] != shape->dims[i]) return false;
-  }
-  return true;
-}
-
 static Status check_shape(const NpyBytes *bytes, const NpyHeader *header, const Shape *shape, Diag *diag) {
-  if (shape_is_array(shape) && serves(header, shape->dtype) && same_dims(header, shape)) return STATUS_OK;
+  if (shape_is_array(shape) && serves(header, shape->dtype) &&
+      int64s_eq(header->dims, header->rank, shape->dims, shape->rank))
+    return STATUS_OK;
   Arena *arena = arena_new();
   bool type = shape_is_array(shape) && !serves(header, shape->dtype);
   StrBuf expected = {.arena = arena};

@@ -48,15 +48,11 @@ static void box_extent(const ShardBoxes *boxes, uint32_t device, int64_t *extent
   if (!any) memset(extent, 0, boxes->rank * sizeof *extent);
 }
 
-static bool same_dims(const int64_t *a, const int64_t *b, uint32_t rank) {
-  return rank == 0 || memcmp(a, b, rank * sizeof *a) == 0;
-}
-
 Tensor *tensor_shard(Tensor *global, const ShardBoxes *boxes, uint32_t device) {
   int64_t extent[EVAL_MAX_RANK];
   box_extent(boxes, device, extent);
-  bool padded = !same_dims(extent, boxes->local, boxes->rank);
-  if (!padded && same_dims(extent, global->dims, boxes->rank)) return tensor_retain(global);
+  bool padded = !int64s_eq(extent, boxes->rank, boxes->local, boxes->rank);
+  if (!padded && int64s_eq(extent, boxes->rank, global->dims, boxes->rank)) return tensor_retain(global);
   Tensor *local = tensor_new_array(global->dtype, boxes->local, boxes->rank, global->known);
   if (!global->known) return local;
   if (padded && local->bytes != 0) memset(local->data, 0, local->bytes);
@@ -88,7 +84,8 @@ Tensor *tensor_join_value(Tensor *const *locals, const ShardBoxes *boxes, uint32
     if (!brings_new_box(locals, boxes, value, d)) continue;
     int64_t extent[EVAL_MAX_RANK];
     box_extent(boxes, d, extent);
-    bool whole = same_dims(extent, dims, boxes->rank) && same_dims(extent, boxes->local, boxes->rank);
+    bool whole = int64s_eq(extent, boxes->rank, dims, boxes->rank) &&
+                 int64s_eq(extent, boxes->rank, boxes->local, boxes->rank);
     if (!locals[d]->known || whole) {
       tensor_release(global);
       return whole ? tensor_retain(locals[d]) : tensor_new_array(locals[d]->dtype, dims, boxes->rank, false);

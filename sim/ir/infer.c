@@ -116,7 +116,7 @@ Status expect_dims(const Infer *at, AttrId id, Ints dims, uint32_t rank) {
   for (uint32_t i = 0; i < dims.n; i++) {
     RETURN_IF(dims.at[i] < 0 || dims.at[i] >= rank,
               INFER_FAIL(at, "%s names dimension %ld of %u", attr_text(id), (long)dims.at[i], rank));
-    RETURN_IF(dims_have((Ints){dims.at, i}, dims.at[i]),
+    RETURN_IF(ints_have((Ints){dims.at, i}, dims.at[i]),
               INFER_FAIL(at, "%s names dimension %ld twice", attr_text(id), (long)dims.at[i]));
   }
   return STATUS_OK;
@@ -154,13 +154,6 @@ bool dims_eq(const Shape *a, const Shape *b) {
     if (a->dims[d] != b->dims[d] && a->dims[d] >= 0 && b->dims[d] >= 0) return false;
   }
   return true;
-}
-
-bool dims_have(Ints dims, int64_t dim) {
-  for (uint32_t i = 0; i < dims.n; i++) {
-    if (dims.at[i] == dim) return true;
-  }
-  return false;
 }
 
 const Shape *one_or_tuple(const Infer *at, const Shape *const *shapes, uint32_t n) {

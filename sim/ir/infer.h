@@ -50,7 +50,6 @@ bool types_fit(const Infer *at, DType a, DType b);
 /* Whether values of type `from` may be summed up in `to`: a type of its class that is no narrower. */
 bool type_widens(const Infer *at, DType from, DType to);
 bool dims_eq(const Shape *a, const Shape *b);
-bool dims_have(Ints dims, int64_t dim);
 /* One shape as it is, several as a tuple. */
 const Shape *one_or_tuple(const Infer *at, const Shape *const *shapes, uint32_t n);
 /* The dimensions that `window` makes of `dims`. */

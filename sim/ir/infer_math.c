@@ -33,7 +33,7 @@ static Status check_paired_dims(const Infer *at, AttrId lhs_id, AttrId rhs_id) {
 /* Dimensions that are neither batch nor contracted, appended. */
 static uint32_t add_free_dims(const Shape *shape, Ints batch, Ints contracting, int64_t *dims, uint32_t n) {
   for (uint32_t d = 0; d < shape->rank; d++) {
-    if (!dims_have(batch, d) && !dims_have(contracting, d)) dims[n++] = shape->dims[d];
+    if (!ints_have(batch, d) && !ints_have(contracting, d)) dims[n++] = shape->dims[d];
   }
   return n;
 }
@@ -55,8 +55,8 @@ Status infer_dot(const Infer *at, const Shape **shape) {
   uint32_t rank = 0;
   for (; rank < lhs_batch.n; rank++) {
     dims[rank] = lhs->dims[lhs_batch.at[rank]];
-    RETURN_IF(dims_have(lhs_contracting, lhs_batch.at[rank]) ||
-                  dims_have(rhs_contracting, rhs_batch.at[rank]),
+    RETURN_IF(ints_have(lhs_contracting, lhs_batch.at[rank]) ||
+                  ints_have(rhs_contracting, rhs_batch.at[rank]),
               INFER_FAIL(at, "a dimension is both batch and contracting"));
   }
   rank = add_free_dims(lhs, lhs_batch, lhs_contracting, dims, rank);
@@ -78,9 +78,9 @@ static Status check_group_sizes(const Infer *at, int64_t ragged, Ints batch, Int
   RETURN_IF(sizes->rank == 1, STATUS_OK);
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, lhs->rank + 1);
   uint32_t rank = add_dims_before(lhs, batch, ragged, dims, 0);
-  if (dims_have(contracting, ragged))
+  if (ints_have(contracting, ragged))
     rank = add_dims_before(lhs, contracting, ragged, dims, rank);
-  else if (!dims_have(batch, ragged))
+  else if (!ints_have(batch, ragged))
     rank =
         add_free_dims(&(Shape){.rank = (uint32_t)ragged, .dims = lhs->dims}, batch, contracting, dims, rank);
   bool fits = sizes->rank == rank + 1;
@@ -101,7 +101,7 @@ static Status check_group_dim(const Infer *at, bool rows, Ints group, Ints batch
                        group.n));
   RETURN_IF(!rows, STATUS_OK);
   int64_t slices = rhs->dims[group.at[0]], groups = sizes->dims[sizes->rank - 1];
-  RETURN_IF(dims_have(batch, group.at[0]) || dims_have(contracting, group.at[0]),
+  RETURN_IF(ints_have(batch, group.at[0]) || ints_have(contracting, group.at[0]),
             INFER_FAIL(at, "a dimension both of groups and of batch or contraction"));
   RETURN_IF(slices != groups && slices >= 0 && groups >= 0,
             INFER_FAIL(at, "operand 2 has %ld groups, dimension %ld of %s is of %ld", (long)groups,
@@ -125,8 +125,8 @@ Status infer_ragged_dot(const Infer *at, const Shape **shape) {
   TRY(check_paired_dims(at, ATTR_lhs_batch_dims, ATTR_rhs_batch_dims));
   TRY(check_paired_dims(at, ATTR_lhs_contracting_dims, ATTR_rhs_contracting_dims));
   RETURN_IF(ragged.n != 1, INFER_FAIL(at, "a ragged dot has one ragged dimension, %u are named", ragged.n));
-  bool of_contraction = dims_have(lhs_contracting, ragged.at[0]);
-  bool of_rows = !of_contraction && !dims_have(lhs_batch, ragged.at[0]);
+  bool of_contraction = ints_have(lhs_contracting, ragged.at[0]);
+  bool of_rows = !of_contraction && !ints_have(lhs_batch, ragged.at[0]);
   TRY(check_group_sizes(at, ragged.at[0], lhs_batch, lhs_contracting));
   TRY(check_group_dim(at, of_rows, group, rhs_batch, rhs_contracting));
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, lhs->rank + rhs->rank + 1);
@@ -135,7 +135,7 @@ Status infer_ragged_dot(const Infer *at, const Shape **shape) {
   for (uint32_t b = 0; b < lhs_batch.n; b++) dims[rank++] = lhs->dims[lhs_batch.at[b]];
   rank = add_free_dims(lhs, lhs_batch, lhs_contracting, dims, rank);
   for (uint32_t d = 0; d < rhs->rank; d++) {
-    if (!dims_have(rhs_batch, d) && !dims_have(rhs_contracting, d) && !dims_have(group, d))
+    if (!ints_have(rhs_batch, d) && !ints_have(rhs_contracting, d) && !ints_have(group, d))
       dims[rank++] = rhs->dims[d];
   }
   *shape = shape_array(at->arena, product_type(at), dims, rank);
@@ -174,7 +174,7 @@ static Status check_labels(const Infer *at, const char *what, int64_t a, int64_t
   memcpy(all, (const int64_t[]){a, b}, 2 * sizeof *all);
   if (spatial.n != 0) memcpy(all + 2, spatial.at, spatial.n * sizeof *all);
   for (uint32_t i = 0; i < rank; i++)
-    RETURN_IF(all[i] < 0 || all[i] >= rank || dims_have((Ints){all, i}, all[i]),
+    RETURN_IF(all[i] < 0 || all[i] >= rank || ints_have((Ints){all, i}, all[i]),
               INFER_FAIL(at, "dim_labels do not name each dimension of the %s once", what));
   return STATUS_OK;
 }

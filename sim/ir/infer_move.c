@@ -268,7 +268,7 @@ static Status check_batching(const Infer *at, AttrId operand_id, AttrId indices_
                        attr_text(indices_id), of_indices.n));
   for (uint32_t i = 0; i < of_operand.n; i++) {
     int64_t a = from->dims[of_operand.at[i]], b = indices->dims[of_indices.at[i]];
-    RETURN_IF(of_indices.at[i] == vector_dim || dims_have(instr_ints(at->instr, map_id), of_operand.at[i]),
+    RETURN_IF(of_indices.at[i] == vector_dim || ints_have(instr_ints(at->instr, map_id), of_operand.at[i]),
               INFER_FAIL(at, "a dimension both of indices and of their batch"));
     RETURN_IF(a != b && a >= 0 && b >= 0,
               INFER_FAIL(at, "batch dimensions %ld of %s and %ld of %s differ", (long)of_operand.at[i],
@@ -281,7 +281,7 @@ static Status check_batching(const Infer *at, AttrId operand_id, AttrId indices_
 static uint32_t window_sizes(Ints sizes, Ints dropped, Ints batching, int64_t *out) {
   uint32_t n = 0;
   for (uint32_t d = 0; d < sizes.n; d++) {
-    if (!dims_have(dropped, d) && !dims_have(batching, d)) out[n++] = sizes.at[d];
+    if (!ints_have(dropped, d) && !ints_have(batching, d)) out[n++] = sizes.at[d];
   }
   return n;
 }
@@ -317,7 +317,7 @@ Status infer_gather(const Infer *at, const Shape **shape) {
             INFER_FAIL(at, "offset_dims has %u dimensions, a slice has %u", offset.n, n_window));
   int64_t *dims = ARENA_ARRAY(at->arena, int64_t, rank);
   for (uint32_t d = 0; d < rank; d++)
-    dims[d] = dims_have(offset, d) ? window[next_window++] : batch[next_batch++];
+    dims[d] = ints_have(offset, d) ? window[next_window++] : batch[next_batch++];
   *shape = with_dims(at, dims, rank);
   return STATUS_OK;
 }
@@ -339,9 +339,9 @@ static Status check_update(const Infer *at, const Shape *into, const Shape *indi
   bool fits =
       types_fit(at, into->dtype, update->dtype) && window.n == n_window && update->rank == n_window + n_batch;
   for (uint32_t d = 0, w = 0, b = 0; d < update->rank && fits; d++) {
-    fits = dims_have(window, d) ? update->dims[d] <= most[w] || most[w] < 0
+    fits = ints_have(window, d) ? update->dims[d] <= most[w] || most[w] < 0
                                 : update->dims[d] == batch[b] || batch[b] < 0;
-    *(dims_have(window, d) ? &w : &b) += 1;
+    *(ints_have(window, d) ? &w : &b) += 1;
   }
   RETURN_IF(!fits, INFER_FAIL(at, "updates %s do not fit operand %s and indices %s", shape_words(at, update),
                               shape_words(at, into), shape_words(at, indices)));

@@ -105,12 +105,6 @@ static void localize_indices(Indexed *at, bool gather) {
   }
 }
 
-static bool ints_hold(Ints ints, int64_t value) {
-  for (uint32_t i = 0; i < ints.n; i++)
-    if (ints.at[i] == value) return true;
-  return false;
-}
-
 /* Rows that an update of a scatter has of each dimension of the operand. */
 static int64_t *update_windows(Spmd *spmd, const Instr *instr, const Shape *updates) {
   Ints window = instr_ints(instr, ATTR_update_window_dims),
@@ -118,7 +112,7 @@ static int64_t *update_windows(Spmd *spmd, const Instr *instr, const Shape *upda
   Ints batch = instr_ints(instr, ATTR_input_batching_dims);
   int64_t *sizes = ARENA_ARRAY(spmd->scratch, int64_t, instr->shape->rank + 1);
   for (uint32_t d = 0, w = 0; d < instr->shape->rank; d++) {
-    bool one = ints_hold(gone, d) || ints_hold(batch, d) || w >= window.n;
+    bool one = ints_have(gone, d) || ints_have(batch, d) || w >= window.n;
     sizes[d] = one ? 1 : updates->dims[window.at[w++]];
   }
   return sizes;
@@ -133,7 +127,7 @@ static FactorRule *rule_with_whole_parts(const Indexed *at, const FactorRule *ru
   Ints batch = instr_ints(at->instr, batching);
   for (uint32_t d = 0; d < at->whole->rank; d++) {
     Ids factors = rule->operands[0].dims[d];
-    if (is_indexed(at, d) || ints_hold(batch, d) || at->windows[d] == at->whole->dims[d]) continue;
+    if (is_indexed(at, d) || ints_have(batch, d) || at->windows[d] == at->whole->dims[d]) continue;
     for (uint32_t i = 0; i < factors.n; i++) copy->factors[factors.at[i]].kind = FACTOR_NEED_REPLICATION;
   }
   return copy;

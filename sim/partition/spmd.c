@@ -104,13 +104,9 @@ uint32_t spmd_splat(Spmd *spmd, uint32_t scalar, const Shape *shape) {
   return at;
 }
 
-static bool same_dims(const Shape *shape, const int64_t *dims, uint32_t rank) {
-  return shape->rank == rank && (rank == 0 || memcmp(shape->dims, dims, rank * sizeof *dims) == 0);
-}
-
 uint32_t spmd_reshape(Spmd *spmd, uint32_t instr, const int64_t *dims, uint32_t rank) {
   const Shape *from = spmd_shape(spmd, instr);
-  if (same_dims(from, dims, rank)) return instr;
+  if (int64s_eq(from->dims, from->rank, dims, rank)) return instr;
   return spmd_add(spmd, OP_RESHAPE, shape_with_dims(spmd->arena, from, dims, rank), &instr, 1);
 }
 
@@ -127,7 +123,7 @@ uint32_t spmd_transpose(Spmd *spmd, uint32_t instr, const int64_t *perm) {
 /* [starts, starts + sizes) of every dimension. */
 static uint32_t add_slice(Spmd *spmd, uint32_t instr, const int64_t *starts, const int64_t *sizes) {
   const Shape *from = spmd_shape(spmd, instr);
-  if (same_dims(from, sizes, from->rank)) return instr;
+  if (int64s_eq(from->dims, from->rank, sizes, from->rank)) return instr;
   Slices slices = {ARENA_ARRAY(spmd->scratch, SliceDim, from->rank + 1), from->rank};
   for (uint32_t d = 0; d < from->rank; d++) slices.at[d] = (SliceDim){starts[d], starts[d] + sizes[d], 1};
   const Shape *shape = shape_with_dims(spmd->arena, from, sizes, from->rank);
@@ -203,7 +199,7 @@ uint32_t spmd_table(Spmd *spmd, const int64_t *values) {
 
 uint32_t spmd_dynamic_slice(Spmd *spmd, uint32_t instr, const uint32_t *starts, const int64_t *sizes) {
   const Shape *from = spmd_shape(spmd, instr);
-  if (same_dims(from, sizes, from->rank)) return instr;
+  if (int64s_eq(from->dims, from->rank, sizes, from->rank)) return instr;
   uint32_t *operands = ARENA_ARRAY(spmd->scratch, uint32_t, from->rank + 1), zero = NO_ID;
   operands[0] = instr;
   for (uint32_t d = 0; d < from->rank; d++) {

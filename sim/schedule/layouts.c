@@ -31,10 +31,6 @@ static bool has_order(const Shape *shape) {
   return shape_is_array(shape) && shape->rank > 1 && shape_elements(shape) > 0;
 }
 
-static bool same_order(Ints a, Ints b) {
-  return a.n == b.n && (a.n == 0 || memcmp(a.at, b.at, a.n * sizeof *a.at) == 0);
-}
-
 /* The order in which an op takes its operand `k` when it gives its result in its own. */
 static Ints operand_order(const Assigner *assigner, uint32_t at, uint32_t k) {
   const Instr *instr = &assigner->body->instrs.at[at];
@@ -144,7 +140,7 @@ static uint32_t in_order(Writer *writer, uint32_t value, Ints wanted) {
   if (!has_order(shape) || wanted.n == 0) return writer->moved[value];
   Ints own = assigner->orders[value];
   if (own.n == 0) own = least_padded_order(assigner->arena, shape);
-  return same_order(own, wanted) ? writer->moved[value] : relaid(writer, value, wanted);
+  return int64s_eq(own.at, own.n, wanted.at, wanted.n) ? writer->moved[value] : relaid(writer, value, wanted);
 }
 
 /* Whether operand `k` is a result of the program, which is given out in the order that pads least. */

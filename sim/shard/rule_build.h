@@ -32,7 +32,6 @@ int64_t *rule_dims(Rule *rule);
 
 const Shape *rule_operand(const Rule *rule, uint32_t k);
 const Shape *rule_result(const Rule *rule, uint32_t k);
-bool ints_have(Ints ints, int64_t value);
 /* The instruction that computes operand `k`. */
 const Instr *rule_operand_instr(const Rule *rule, uint32_t k);
 

@@ -31,12 +31,6 @@ const Instr *rule_operand_instr(const Rule *rule, uint32_t k) {
   return &rule->comp->instrs.at[rule->instr->operands.at[k]];
 }
 
-bool ints_have(Ints ints, int64_t value) {
-  for (uint32_t i = 0; i < ints.n; i++)
-    if (ints.at[i] == value) return true;
-  return false;
-}
-
 int64_t *rule_dims(Rule *rule) {
   int64_t *dims = ARENA_ARRAY(rule->arena, int64_t, n_tensors(rule) + 1);
   for (uint32_t t = 0; t < n_tensors(rule); t++) dims[t] = NO_DIM;
