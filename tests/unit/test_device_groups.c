@@ -1,40 +1,19 @@
 /* Devices of a collective, in every mode: two replicas of two partitions, device = 2 * replica + partition.
  */
+#include "program_fixture.h"
 #include "sim/ir/device_groups.h"
-#include "sim/read/program.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Module *module;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-  module = NULL;
-}
-
-static void tear_down(void) {
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(device_groups, .init = set_up, .fini = tear_down);
+TestSuite(device_groups, .init = begin, .fini = end);
 
 static const Instr *read_collective(const char *collective) {
-  Source *source = ARENA_NEW(arena, Source);
-  *source = (Source){
-      STR("test.hlo"),
+  module_free(module);
+  read_program(
       str_printf(arena,
                  "HloModule m, replica_count=2, num_partitions=2\n"
                  "add { a = f32[] parameter(0)\n b = f32[] parameter(1)\n ROOT c = f32[] add(a, b) }\n"
                  "ENTRY main {\n x = f32[2] parameter(0)\n ROOT r = f32[2] %s\n}\n",
-                 collective)};
-  module_free(module);
-  cr_assert_eq(hlo_read(source, &read_limits_default, &module, diag), STATUS_OK, "%.*s",
-               STR_ARG(diag_error_text(diag)));
+                 collective)
+          .at);
   const Comp *entry = module_entry(module);
   return &entry->instrs.at[entry->root];
 }

@@ -1,34 +1,20 @@
 /* Layouts: which order a convolution wants, how it goes through other ops, and where copies stand. */
 #include "models/tiling.h"
-#include "sim/read/program.h"
+#include "program_fixture.h"
 #include "sim/schedule/layouts.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-static Source source;
-static Module *module, *laid;
+static Module *laid;
 static uint32_t **moved;
 
-static void begin(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void end(void) {
+static void end_layouts(void) {
   module_free(laid);
-  module_free(module);
-  diag_free(diag);
-  arena_free(arena);
+  end();
 }
 
-TestSuite(layouts, .init = begin, .fini = end);
+TestSuite(layouts, .init = begin, .fini = end_layouts);
 
 static void lay(const char *text, bool any) {
-  source = (Source){STR("test.hlo"), str_of(text)};
-  cr_assert_eq(hlo_read(&source, &read_limits_default, &module, diag), STATUS_OK, "%s",
-               diag_error_text(diag).at);
+  read_program(text);
   laid = module_like(module);
   cr_assert_eq(module_lay_out(arena, module, laid, &moved), any);
 }

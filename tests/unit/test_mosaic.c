@@ -1,27 +1,15 @@
 /* Mosaic kernels: what JAX wrote (tests/golden/mosaic/make.py) is read; bytes that lie are refused with the
  * place of the custom call and the byte, and never read past their end. */
+#include "arena_fixture.h"
 #include "sim/mosaic/bytecode.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 
 #define GOLDEN TESTS_DIR "/golden/mosaic/"
 
-static Arena *arena;
-static Diag *diag;
 static const Source source = {.name = {"program.mlir", 12}, .text = {"call", 4}};
 
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void tear_down(void) {
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(mosaic, .init = set_up, .fini = tear_down);
+TestSuite(mosaic, .init = begin, .fini = end);
 
 static bool error_has(const char *part) {
   return strstr(str_terminated(arena, diag_error_text(diag)), part) != NULL;

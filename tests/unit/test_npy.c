@@ -1,28 +1,15 @@
 /* .npy and .npz: what numpy wrote is read, what podsim writes is what numpy would write, and files that lie
  * are refused. tests/golden/npy/make.py says what the files hold. */
+#include "arena_fixture.h"
 #include "sim/eval/npy.h"
 
-#include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #define GOLDEN TESTS_DIR "/golden/npy/"
 
-static Arena *arena;
-static Diag *diag;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void tear_down(void) {
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(npy, .init = set_up, .fini = tear_down);
+TestSuite(npy, .init = begin, .fini = end);
 
 static const Shape *shape_of(DType dtype, uint32_t rank, const int64_t *dims) {
   return shape_array(arena, dtype, dims, rank);

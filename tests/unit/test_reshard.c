@@ -1,27 +1,14 @@
 /* Resharding: every pair of shardings of small arrays, even and uneven, on several meshes. The numbers by the
  * lockstep interpreter; the bytes against what no route can save and against simpler routes. */
+#include "arena_fixture.h"
 #include "sim/eval/interpret.h"
 #include "sim/ir/print.h"
 #include "sim/partition/reshard.h"
 #include "sim/partition/reshard_route.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-static Arena *arena;
-static Diag *diag;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void tear_down(void) {
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(reshard, .init = set_up, .fini = tear_down);
+TestSuite(reshard, .init = begin, .fini = end);
 
 static const Mesh *mesh_of(const char *text) {
   const Mesh *mesh = NULL;

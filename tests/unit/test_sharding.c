@@ -1,22 +1,8 @@
 /* Meshes, axis lists, shardings and their texts. */
+#include "arena_fixture.h"
 #include "sim/shard/sharding.h"
 
-#include <criterion/criterion.h>
-
-static Arena *arena;
-static Diag *diag;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void tear_down(void) {
-  arena_free(arena);
-  diag_free(diag);
-}
-
-TestSuite(sharding, .init = set_up, .fini = tear_down);
+TestSuite(sharding, .init = begin, .fini = end);
 
 static const Mesh *mesh_of(const char *text) {
   const Mesh *mesh = NULL;

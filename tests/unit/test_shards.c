@@ -1,27 +1,14 @@
 /* Cutting arrays into shards and joining them; comparing them; random ones. */
+#include "arena_fixture.h"
 #include "sim/eval/compare_tensors.h"
 #include "sim/eval/interpret.h"
 #include "sim/region_boxes.h"
 
-#include <criterion/criterion.h>
 #include <math.h>
 
-static Arena *arena;
-static Diag *diag;
-
-static void set_up(void) {
-  arena = arena_new();
-  diag = diag_new();
-}
-
-static void tear_down(void) {
-  diag_free(diag);
-  arena_free(arena);
-}
-
-TestSuite(shards, .init = set_up, .fini = tear_down);
-TestSuite(compare, .init = set_up, .fini = tear_down);
-TestSuite(random, .init = set_up, .fini = tear_down);
+TestSuite(shards, .init = begin, .fini = end);
+TestSuite(compare, .init = begin, .fini = end);
+TestSuite(random, .init = begin, .fini = end);
 
 /* Element i is i + 1, so that padding shows. */
 static Tensor *counting(DType dtype, const int64_t *dims, uint32_t rank) {
