@@ -224,12 +224,17 @@ Status mosaic_bitcast(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 
 /* --- of one operand, by other means --- */
 
+static Status float_operand(const MosaicFrame *frame, const MosaicOp *op, Tensor **x) {
+  *x = mosaic_tensor(frame, op, 0);
+  bool good = *x != NULL && dtype_class((*x)->dtype) == DCLASS_FLOAT;
+  return good ? STATUS_OK : mosaic_fail(frame, op, "its operand is no float");
+}
+
 /* An approximate one is that of bf16, as JAX's interpreter has it. */
 Status mosaic_reciprocal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  Tensor *operand = mosaic_tensor(frame, op, 0);
-  RETURN_IF(operand == NULL || dtype_class(operand->dtype) != DCLASS_FLOAT,
-            mosaic_fail(frame, op, "its operand is no float"));
+  Tensor *operand;
+  TRY(float_operand(frame, op, &operand));
   Tensor *x = tensor_converted(operand, mosaic_flag(op, "approx") ? DTYPE_BF16 : operand->dtype);
   Tensor *quotient = like(x, x->dtype);
   for (int64_t i = 0; i < tensor_elements(x); i++) tensor_set_double(quotient, i, 1);
@@ -242,9 +247,8 @@ Status mosaic_reciprocal(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 
 Status mosaic_power_of_two(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  const Tensor *x = mosaic_tensor(frame, op, 0);
-  RETURN_IF(x == NULL || dtype_class(x->dtype) != DCLASS_FLOAT,
-            mosaic_fail(frame, op, "its operand is no float"));
+  Tensor *x;
+  TRY(float_operand(frame, op, &x));
   Tensor *result = like(x, x->dtype);
   for (int64_t i = 0; i < tensor_elements(x); i++) tensor_set_double(result, i, exp2(tensor_double_at(x, i)));
   return mosaic_give(frame, op, 0, result);
@@ -253,9 +257,8 @@ Status mosaic_power_of_two(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 /* Infinite or NaN. */
 Status mosaic_not_finite(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  const Tensor *x = mosaic_tensor(frame, op, 0);
-  RETURN_IF(x == NULL || dtype_class(x->dtype) != DCLASS_FLOAT,
-            mosaic_fail(frame, op, "its operand is no float"));
+  Tensor *x;
+  TRY(float_operand(frame, op, &x));
   Tensor *result = like(x, DTYPE_PRED);
   for (int64_t i = 0; i < tensor_elements(x); i++) {
     bool finite = isfinite(tensor_double_at(x, i));

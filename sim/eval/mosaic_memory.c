@@ -290,6 +290,21 @@ static Status accessed(const MosaicFrame *frame, const MosaicOp *op, uint32_t ba
   return mosaic_part(frame, op, memref, starts, sizes, strides, part);
 }
 
+/* Of an access: how many indices it has, and its mask or NULL. The indices are segment `segment` of the
+ * operands, after segments of one operand each. */
+static Status masked_access(const MosaicFrame *frame, const MosaicOp *op, uint32_t segment, uint32_t *n,
+                            const Tensor **mask) {
+  uint32_t at, mask_at, n_masks;
+  bool good = mosaic_segment(op, segment, &at, n) && mosaic_segment(op, segment + 1, &mask_at, &n_masks);
+  RETURN_IF(!good || at != segment, mosaic_fail(frame, op, "its operands are not as many as it says"));
+  *mask = n_masks == 0 ? NULL : mosaic_tensor(frame, op, mask_at);
+  return STATUS_OK;
+}
+
+static bool is_mask_for(const Tensor *mask, const Tensor *vector) {
+  return mask->dtype == DTYPE_PRED && tensor_elements(mask) == tensor_elements(vector);
+}
+
 static Status run_load(MosaicFrame *frame, const MosaicOp *op, uint32_t n, const Tensor *mask) {
   MosaicMemref part = {0};
   const MosaicType *type = op->result_types[0];
@@ -300,7 +315,7 @@ static Status run_load(MosaicFrame *frame, const MosaicOp *op, uint32_t n, const
   RETURN_IF(part.dtype != type->dtype, mosaic_fail(frame, op, "it loads another type"));
   Tensor *loaded = memref_take(&part);
   if (mask != NULL) {
-    if (mask->dtype != DTYPE_PRED || tensor_elements(mask) != tensor_elements(loaded)) {
+    if (!is_mask_for(mask, loaded)) {
       tensor_release(loaded);
       return mosaic_fail(frame, op, "its mask is of another size");
     }
@@ -322,10 +337,10 @@ Status mosaic_load(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 /* Operands: the memref, indices, and perhaps a mask. */
 Status mosaic_masked_load(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  uint32_t first, n, mask, n_masks;
-  bool good = mosaic_segment(op, 1, &first, &n) && mosaic_segment(op, 2, &mask, &n_masks) && first == 1;
-  RETURN_IF(!good, mosaic_fail(frame, op, "its operands are not as many as it says"));
-  return run_load(frame, op, n, n_masks == 0 ? NULL : mosaic_tensor(frame, op, mask));
+  uint32_t n;
+  const Tensor *mask = NULL;
+  TRY(masked_access(frame, op, 1, &n, &mask));
+  return run_load(frame, op, n, mask);
 }
 
 /* What a store leaves: of what is there the elements that the mask does not set, or the sum. */
@@ -334,8 +349,7 @@ static Status merged(const MosaicFrame *frame, const MosaicOp *op, const MosaicM
   Tensor *old = memref_take(part);
   Tensor *new = *vector = tensor_unique(*vector);
   int64_t n = tensor_elements(new);
-  bool good = (mask == NULL || (mask->dtype == DTYPE_PRED && tensor_elements(mask) == n)) &&
-              (!add || binary_exists(OP_ADD, new->dtype));
+  bool good = (mask == NULL || is_mask_for(mask, new)) && (!add || binary_exists(OP_ADD, new->dtype));
   if (good && add) binary_run(OP_ADD, new->dtype, n, old->data, new->data, new->data);
   if (good && mask != NULL)
     select_run(dtype_bytes(new->dtype), n, mask->data, new->data, old->data, new->data);
@@ -367,8 +381,8 @@ Status mosaic_store(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 /* Operands: the vector, the memref, indices, and perhaps a mask. */
 Status mosaic_masked_store(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  uint32_t first, n, mask, n_masks;
-  bool good = mosaic_segment(op, 2, &first, &n) && mosaic_segment(op, 3, &mask, &n_masks) && first == 2;
-  RETURN_IF(!good, mosaic_fail(frame, op, "its operands are not as many as it says"));
-  return run_store(frame, op, n, n_masks == 0 ? NULL : mosaic_tensor(frame, op, mask));
+  uint32_t n;
+  const Tensor *mask = NULL;
+  TRY(masked_access(frame, op, 2, &n, &mask));
+  return run_store(frame, op, n, mask);
 }
