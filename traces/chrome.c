@@ -15,8 +15,7 @@ typedef struct {
   const bool *shown;
   Arena *arena;
   StrBuf text;
-  size_t *
-      flow_end; /* by a flow's number: the event that it ends at, one that is not shown where there is none */
+  size_t *flow_end; /* by flow: the event that it ends at, or SIZE_MAX */
 } Trace;
 
 static int64_t event_pid(const Event *event) {

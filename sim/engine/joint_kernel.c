@@ -122,15 +122,15 @@ static Status evaluate(Frame *frame, const Step *step, JointKernel *kernel, Join
   Execution *execution = frame->chip->execution;
   const ValueOps *values = values_of(execution);
   const Instr *instr = frame_instr(frame, step_instr(step));
-  KernelTalk *all = ARENA_NEW(execution->arena, KernelTalk);
-  *all = (KernelTalk){.devices = execution->devices};
+  KernelTalk *told = ARENA_NEW(execution->arena, KernelTalk);
+  *told = (KernelTalk){.devices = execution->devices};
   if (values != NULL) {
-    KernelTalk *wanted = kernel->talk == NULL ? all : NULL;
+    KernelTalk *wanted = kernel->talk == NULL ? told : NULL;
     TRY(values->together(values->self, execution->arena, frame->comp, instr, execution->devices,
                          (Value *const *const *)meeting->operands, meeting->results, wanted));
   }
-  if (all->same_each_time) kernel->talk = all;
-  if (kernel->talk != NULL) all = (KernelTalk *)kernel->talk;
+  if (told->same_each_time) kernel->talk = told;
+  const KernelTalk *all = kernel->talk != NULL ? kernel->talk : told;
   if (all->of != NULL) prepare_launch(execution, kernel, meeting, all, instr->place);
   return STATUS_OK;
 }

@@ -49,9 +49,8 @@ static bool is_kernel(const Copier *copier, uint32_t leader) {
          !demand_is_free(copier->module, copier->comp, instr);
 }
 
-/* Only names what its operand is, or is made anew from it. */
 static bool passes_on(const Copier *copier, uint32_t at) {
-  return copier->groups->repeated[at] || is_name(copier->module, copier->comp, &copier->body->instrs.at[at]);
+  return groups_pass_on(copier->groups, copier->module, copier->comp, at);
 }
 
 /* Collectives, control flow and the end of the program look for a value in HBM. */

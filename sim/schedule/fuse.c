@@ -584,6 +584,10 @@ bool is_name(const Module *module, uint32_t comp, const Instr *instr) {
   return is_alias(module, comp, instr) || (barrier && shape_is_array(instr->shape));
 }
 
+bool groups_pass_on(const Groups *groups, const Module *module, uint32_t comp, uint32_t at) {
+  return groups->repeated[at] || is_name(module, comp, comp_instr(module, comp, at));
+}
+
 bool is_empty_buffer(const Instr *instr) {
   return instr->op == OP_CUSTOM_CALL && str_is(instr_custom_call_target(instr), "AllocateBuffer");
 }

@@ -46,6 +46,8 @@ bool is_alias(const Module *module, uint32_t comp, const Instr *instr);
 /* The same, and what no kernel reaches over: a barrier around an array. Its first operand is what it names.
  */
 bool is_name(const Module *module, uint32_t comp, const Instr *instr);
+/* Whether an instruction is such a name, or made anew from its operands by those who use it. */
+bool groups_pass_on(const Groups *groups, const Module *module, uint32_t comp, uint32_t at);
 /* Memory that nothing is written to yet. */
 bool is_empty_buffer(const Instr *instr);
 /* The operands whose values an instruction needs; of an add-dependency the second is only waited for. */

@@ -38,6 +38,7 @@ typedef struct {
   Life *lives;       /* by instruction */
   bool *stays;       /* by instruction: in HBM */
   int64_t *start_ps; /* by place: when its group runs, roughly */
+  bool *multiplies;  /* by place: its group holds a product */
 } Placer;
 
 static bool carries(const Instr *instr) {
@@ -49,9 +50,8 @@ static bool carries(const Instr *instr) {
          op == OP_ALL_GATHER_START;
 }
 
-/* Only names what its operand is, or is made anew from it. */
 static bool passes_on(const Placer *placer, uint32_t at) {
-  return placer->groups->repeated[at] || is_name(placer->module, placer->comp, &placer->body->instrs.at[at]);
+  return groups_pass_on(placer->groups, placer->module, placer->comp, at);
 }
 
 /* What a collective brings, or a copy for a ring: it may be there long before it is used. */
@@ -103,7 +103,7 @@ static void find_births(Placer *placer) {
   }
 }
 
-/* Roughly: as if all lay in HBM. */
+/* When groups run, roughly: as if all lay in HBM. */
 static void find_starts(const Pod *pod, Placer *placer) {
   int64_t now_ps = 0;
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
@@ -111,6 +111,7 @@ static void find_starts(const Pod *pod, Placer *placer) {
     placer->start_ps[i] = now_ps;
     if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
     Demand demand = group_demand(pod, placer->module, placer->comp, placer->groups, leader);
+    placer->multiplies[i] = demand.mxu_ps > 0;
     now_ps += demand_ps(pod, demand, NULL);
   }
 }
@@ -151,11 +152,8 @@ static int64_t largest_given(Arena *scratch, const Pod *pod, const Placer *place
 static void reserve_operands(Arena *scratch, const Pod *pod, const Placer *placer, VmemRoom *room) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
-    uint32_t leader = placer->groups->runs[i];
-    if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
-    Demand demand = group_demand(pod, placer->module, placer->comp, placer->groups, leader);
-    if (demand.mxu_ps == 0) continue;
-    int64_t most = largest_given(scratch, pod, placer, leader, room->bytes);
+    if (!placer->multiplies[i]) continue;
+    int64_t most = largest_given(scratch, pod, placer, placer->groups->runs[i], room->bytes);
     if (most > 0 && !vmem_room_take(room, before, i, most)) vmem_room_take(room, i, i, most);
     before = i;
   }
@@ -234,7 +232,8 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
                    groups,
                    ARENA_ARRAY(scratch, Life, n),
                    ARENA_ARRAY(scratch, bool, n),
-                   ARENA_ARRAY(scratch, int64_t, n)};
+                   ARENA_ARRAY(scratch, int64_t, n),
+                   ARENA_ARRAY(scratch, bool, n)};
   find_births(&placer);
   find_starts(pod, &placer);
   find_lives(&placer);
