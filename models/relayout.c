@@ -24,10 +24,7 @@ static bool keeps_dimensions(const Instr *instr) {
   case OP_REDUCE_WINDOW:
   case OP_SELECT_AND_SCATTER:
   case OP_OPT_BARRIER:
-  case OP_COPY:
-  case OP_ALL_GATHER:
-  case OP_REDUCE_SCATTER:
-  case OP_ALL_TO_ALL: return true;
+  case OP_COPY: return true;
   default: return op_is_elementwise(instr->op) || op_is_collective(instr->op);
   }
 }
@@ -48,14 +45,18 @@ static Ints transposed_back(Arena *arena, Ints dims, Ints order) {
   return made;
 }
 
+/* Where dimension `d` stands once others are gone. */
+static int64_t place_without(Ints gone, int64_t d) {
+  int64_t before = 0;
+  for (uint32_t k = 0; k < gone.n; k++) before += gone.at[k] < d;
+  return d - before;
+}
+
 /* What a reduction leaves. */
 static Ints reduced(Arena *arena, const Instr *reduce, Ints order) {
   Ints dims = instr_ints(reduce, ATTR_dimensions), made = new_order(arena, order.n);
   for (uint32_t i = 0; i < order.n; i++) {
-    int64_t d = order.at[i], gone = 0;
-    if (ints_have(dims, d)) continue;
-    for (uint32_t k = 0; k < dims.n; k++) gone += dims.at[k] < d;
-    made.at[made.n++] = d - gone;
+    if (!ints_have(dims, order.at[i])) made.at[made.n++] = place_without(dims, order.at[i]);
   }
   return made;
 }
@@ -118,11 +119,10 @@ static Ints multiplied(Arena *arena, const Instr *dot, const Shape *lhs, Ints or
   Ints made = new_order(arena, rank);
   bool placed = false;
   for (uint32_t i = 0; i < order.n; i++) {
-    int64_t d = order.at[i], gone = 0;
-    for (uint32_t k = 0; k < contracted.n; k++) gone += contracted.at[k] < d;
-    if (!ints_have(contracted, d)) made.at[made.n++] = d - gone;
-    for (uint32_t r = rank; ints_have(contracted, d) && !placed && r-- > left;) made.at[made.n++] = r;
-    placed |= ints_have(contracted, d);
+    bool is_contracted = ints_have(contracted, order.at[i]);
+    if (!is_contracted) made.at[made.n++] = place_without(contracted, order.at[i]);
+    for (uint32_t r = rank; is_contracted && !placed && r-- > left;) made.at[made.n++] = r;
+    placed |= is_contracted;
   }
   return made;
 }
@@ -159,10 +159,6 @@ Ints order_back(Arena *arena, const Module *module, uint32_t comp, const Instr *
   return made.n == from->rank ? made : any_order;
 }
 
-static Ints order_of(Arena *arena, const Shape *shape) {
-  return shape_is_laid(shape) ? shape->layout->minor_to_major : least_padded_order(arena, shape);
-}
-
 /* What lies in a tile stays in it: the two minor dimensions are as long. */
 static bool same_tiles(const Shape *a, Ints order_a, const Shape *b, Ints order_b) {
   for (uint32_t i = 0; i < 2 && i < order_a.n && i < order_b.n; i++)
@@ -174,7 +170,7 @@ static bool same_tiles(const Shape *a, Ints order_a, const Shape *b, Ints order_
 static bool stays(const Module *module, uint32_t comp, const Instr *instr) {
   Arena *scratch = arena_new();
   const Shape *operand = comp_instr(module, comp, instr->operands.at[0])->shape;
-  Ints from = order_of(scratch, operand), to = order_of(scratch, instr->shape);
+  Ints from = laid_order(scratch, operand), to = laid_order(scratch, instr->shape);
   Ints through = order_through(scratch, module, comp, instr, 0, from);
   bool same = through.n > 0 && int64s_eq(through.at, through.n, to.at, to.n) &&
               same_tiles(operand, from, instr->shape, to);

@@ -85,6 +85,10 @@ bool shape_is_laid(const Shape *shape) {
          layout->tiles[0].n > 0;
 }
 
+Ints laid_order(Arena *arena, const Shape *shape) {
+  return shape_is_laid(shape) ? shape->layout->minor_to_major : least_padded_order(arena, shape);
+}
+
 int64_t tiled_bytes(const Shape *shape) {
   double bytes = 0;
   if (shape_is_tuple(shape)) {

@@ -18,6 +18,8 @@ Ints order_of_minor(Arena *arena, const Shape *shape, uint32_t a, uint32_t b);
 const Shape *shape_laid(Arena *arena, const Shape *shape, Ints minor_to_major);
 /* Whether the shape says how its tiles lie. */
 bool shape_is_laid(const Shape *shape);
+/* The order that it says; else the one that pads least. */
+Ints laid_order(Arena *arena, const Shape *shape);
 /* The dimension along the lanes; 0 of a scalar. */
 uint32_t lane_dimension(const Shape *shape);
 /* Registers of 8 x 128 words that hold the array as it lies. */

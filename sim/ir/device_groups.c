@@ -113,6 +113,15 @@ Status collective_groups(Arena *arena, const Module *module, const Instr *instr,
   return STATUS_OK;
 }
 
+GroupList collective_groups_or_none(Arena *arena, const Module *module, const Instr *instr,
+                                    uint32_t devices) {
+  GroupList groups = {0};
+  Diag *diag = diag_new();
+  Status status = collective_groups(arena, module, instr, devices, &groups, diag);
+  diag_free(diag);
+  return status == STATUS_OK ? groups : (GroupList){0};
+}
+
 Status collective_pairs(Arena *arena, const Module *module, const Instr *instr, uint32_t devices,
                         Pairs *pairs, Diag *diag) {
   Devices of = devices_of(module, instr, devices);

@@ -10,6 +10,8 @@
  * sizes (where the collective needs equal ones) are errors. */
 Status collective_groups(Arena *arena, const Module *module, const Instr *instr, uint32_t devices,
                          GroupList *groups, Diag *diag);
+/* The same, none (n == 0) where they are wrong: for those who only choose by them. */
+GroupList collective_groups_or_none(Arena *arena, const Module *module, const Instr *instr, uint32_t devices);
 
 /* The pairs of a collective-permute as devices. A device that is twice a source or twice a target is an
  * error. */

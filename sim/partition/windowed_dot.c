@@ -43,10 +43,8 @@ static bool whole_groups(const Finder *finder, const Instr *collective, GroupLis
   const Module *module = finder->partitioned->module;
   uint32_t devices = (uint32_t)module->num_partitions;
   if (module->replica_count != 1) return false;
-  Diag *diag = diag_new();
-  Status status = collective_groups(finder->arena, module, collective, devices, groups, diag);
-  diag_free(diag);
-  if (status != STATUS_OK || groups->n == 0 || groups->start[groups->n] != devices) return false;
+  *groups = collective_groups_or_none(finder->arena, module, collective, devices);
+  if (groups->n == 0 || groups->start[groups->n] != devices) return false;
   uint32_t size = groups->start[1];
   for (uint32_t g = 0; g < groups->n; g++)
     if (groups->start[g + 1] - groups->start[g] != size) return false;

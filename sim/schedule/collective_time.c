@@ -31,11 +31,8 @@ static Ids members_of(Arena *arena, const Pod *pod, const Module *module, const 
     return all;
   }
   if (devices > pod->n_chips) return all;
-  GroupList groups = {0};
-  Diag *diag = diag_new();
-  Status status = collective_groups(arena, module, instr, (uint32_t)devices, &groups, diag);
-  diag_free(diag);
-  for (uint32_t i = 0; status == STATUS_OK && groups.n > 0 && i < groups.start[1]; i++)
+  GroupList groups = collective_groups_or_none(arena, module, instr, (uint32_t)devices);
+  for (uint32_t i = 0; groups.n > 0 && i < groups.start[1]; i++)
     if (groups.ids[i] < pod->n_chips) all.at[all.n++] = groups.ids[i];
   return all;
 }

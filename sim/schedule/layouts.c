@@ -210,7 +210,7 @@ bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***mo
 
 Str order_text(Arena *arena, const Shape *laid) {
   StrBuf text = {.arena = arena};
-  Ints order = shape_is_laid(laid) ? laid->layout->minor_to_major : least_padded_order(arena, laid);
+  Ints order = laid_order(arena, laid);
   for (uint32_t i = 0; i < order.n; i++)
     buf_printf(&text, "%c%lld", i == 0 ? '{' : ',', (long long)order.at[i]);
   buf_char(&text, '}');
