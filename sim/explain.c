@@ -233,7 +233,7 @@ static void describe(Explanation *explanation) {
 /* The name of an instruction that is near one that none has. */
 static const char *name_hint(const Pipeline *pipeline, Str name) {
   static const char otherwise[] = "`podsim partition` prints the names of all ops";
-  const Module *module = pipeline->pipelined->module;
+  const Module *module = pipeline->laid->module;
   Vec(const char *) names = {0};
   for (uint32_t c = 0; c < module->comps.n; c++) {
     const Comp *comp = module_comp(module, c);

@@ -311,14 +311,14 @@ typedef struct {
   double summing_cycles; /* where the contraction goes in steps */
 } Products;
 
-static Products products_of(const Kernel *kernel) {
+static Products find_products(const Kernel *kernel) {
   Products products = {0};
   for (uint32_t i = 0; i < kernel->members.n; i++) {
     const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
     Products own = {0};
     Arena *scratch = arena_new();
     Kernel callee;
-    if (open_callee(scratch, kernel->pod, kernel->module, instr, &callee)) own = products_of(&callee);
+    if (open_callee(scratch, kernel->pod, kernel->module, instr, &callee)) own = find_products(&callee);
     arena_free(scratch);
     if (op_cost(instr->op) == COST_MXU && shape_is_array(instr->shape))
       own = (Products){(double)shape_elements(instr->shape),
@@ -329,18 +329,25 @@ static Products products_of(const Kernel *kernel) {
   return products;
 }
 
+/* None, where `work`, that of the members, holds no product. */
+static Products products_of(const Kernel *kernel, const Demand *work) {
+  bool any = work->mxu_ps > 0 || work->rounding_ps > 0;
+  return any ? find_products(kernel) : (Products){0};
+}
+
 /* A product that finds next to nothing in VMEM goes through its operands in blocks of results, and through
  * the contraction in steps; `more_bytes` more of HBM. */
-static void add_steps(const Kernel *kernel, int64_t read_bytes, int64_t more_bytes, Demand *demand) {
+static void add_steps(const Pod *pod, Products products, int64_t read_bytes, int64_t more_bytes,
+                      Demand *demand) {
   if (demand->mxu_ps == 0 || read_bytes - demand->load_bytes > read_bytes / 16) return;
   load(demand, more_bytes, true);
-  int64_t mxu_ps = demand_cycles_ps(kernel->pod, products_of(kernel).summing_cycles);
+  int64_t mxu_ps = demand_cycles_ps(pod, products.summing_cycles);
   *demand = demand_add(*demand, (Demand){.mxu_ps = mxu_ps});
 }
 
 /* Results that stay wide, or do not leave the kernel, are not rounded. */
-static void keep_rounding(const Kernel *kernel, double rounded_elements, Demand *demand) {
-  if (demand->rounding_ps > 0 && rounded_elements < products_of(kernel).elements / 2) demand->rounding_ps = 0;
+static void keep_rounding(Products products, double rounded_elements, Demand *demand) {
+  if (rounded_elements < products.elements / 2) demand->rounding_ps = 0;
 }
 
 static double rounded_elements(const Shape *result) {
@@ -397,6 +404,7 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   Kernel kernel = open_kernel(scratch, pod, module, comp, groups, last);
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
+  Products products = products_of(&kernel, &demand);
   bool copies = kernel.body->instrs.at[last].op == OP_COPY_START || demand.host_bytes > 0; /* DMAs */
   int64_t more_bytes = 0;
   for (uint32_t i = 0; i < reads.n; i++) {
@@ -407,7 +415,7 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   }
   int64_t read_bytes = demand.vmem_bytes;
   prefetch_largest(pod, &kernel, &reads, &demand);
-  add_steps(&kernel, read_bytes, more_bytes, &demand);
+  add_steps(pod, products, read_bytes, more_bytes, &demand);
   double rounded = 0;
   for (uint32_t i = 0; i < kernel.members.n; i++) {
     uint32_t value = kernel.members.at[i];
@@ -415,7 +423,7 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
     store(&demand, written(&kernel, value), written_to_hbm(&kernel, value));
     rounded = fmax(rounded, rounded_elements(kernel.body->instrs.at[value].shape));
   }
-  keep_rounding(&kernel, rounded, &demand);
+  keep_rounding(products, rounded, &demand);
   if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
   add_estimated_bytes(&kernel, &demand);
   arena_free(scratch);
@@ -451,6 +459,7 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
   Kernel kernel = open_kernel(scratch, pod, module, callee, &groups, body->root);
   Reads reads = reads_of(scratch, &kernel);
   Demand demand = work_of(pod, &kernel);
+  Products products = products_of(&kernel, &demand);
   int64_t more_bytes = 0;
   for (uint32_t i = 0; i < reads.n; i++) {
     const Instr *from = given(&kernel, comp, fusion, reads.at[i].value);
@@ -458,7 +467,7 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
     start_on(pod, from->shape, &demand);
     more_bytes += in_hbm(from->shape) ? reads.at[i].more_bytes : 0;
   }
-  add_steps(&kernel, demand.vmem_bytes, more_bytes, &demand);
+  add_steps(pod, products, demand.vmem_bytes, more_bytes, &demand);
   const Instr *root = &body->instrs.at[body->root];
   const Shape *result = fusion->shape;
   bool parts = root->op == OP_TUPLE && shape_is_tuple(result) && result->rank == root->operands.n;
@@ -468,7 +477,7 @@ Demand fusion_demand(const Pod *pod, const Module *module, uint32_t comp, const 
     store(&demand, written(&kernel, root->operands.at[k]), in_hbm(result->parts[k]));
     rounded = fmax(rounded, rounded_elements(result->parts[k]));
   }
-  keep_rounding(&kernel, rounded, &demand);
+  keep_rounding(products, rounded, &demand);
   arena_free(scratch);
   return demand;
 }
