@@ -10,9 +10,9 @@ import math
 import pathlib
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
+from runner import CONFIGS, difference, run_cases
 
 
 def load(path, dtype):
@@ -25,15 +25,9 @@ def load(path, dtype):
 def number_faults(case, meta, out):
     for k, output in enumerate(meta["outputs"]):
         want, got = load(case / output["file"], output["dtype"]), load(out / f"out{k}.npy", output["dtype"])
-        if got.shape != want.shape or got.dtype != want.dtype:
-            yield f"out{k} is {got.dtype}{got.shape}, not {want.dtype}{want.shape}"
-        elif want.dtype.kind in "biu":
-            if not np.array_equal(got, want):
-                yield f"out{k} differs"
-        else:
-            scale = np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=1e-6)
-            if not np.allclose(got, want, rtol=meta["tolerance"], atol=meta["tolerance"] * scale, equal_nan=True):
-                yield f"out{k} differs"
+        fault = difference(got, want, meta["tolerance"])
+        if fault:
+            yield f"out{k} {fault}"
 
 
 def timeline_faults(summary, out, devices):
@@ -74,14 +68,13 @@ def trace_faults(out, devices):
 def faults(podsim, source, case, folder):
     meta = json.loads((case / "case.json").read_text())
     devices = math.prod(meta["mesh"].values())
-    config = source / "configs" / {1: "v5e_1x1.ini", 4: "v5e_2x2.ini", 8: "v5e_4x2.ini"}[devices]
+    config = source / "configs" / CONFIGS[devices]
     inputs = [word for i in meta["inputs"] for word in ("-i", case / i["file"])]
     r = subprocess.run([podsim, config, case / "program.hlo", *inputs, "-o", folder], capture_output=True, text=True)
     if r.returncode:
         return [f"exit {r.returncode}: {r.stderr.strip()}"]
-    out = pathlib.Path(folder)
-    summary = json.loads((out / "summary.json").read_text())
-    found = [*number_faults(case, meta, out), *timeline_faults(summary, out, devices), *trace_faults(out, devices)]
+    summary = json.loads((folder / "summary.json").read_text())
+    found = [*number_faults(case, meta, folder), *timeline_faults(summary, folder, devices), *trace_faults(folder, devices)]
     for k, output in enumerate(meta["outputs"]):
         if summary["outputs"][k]["device_slices"] != output["device_slices"]:
             found.append(f"out{k} lies as {summary['outputs'][k]['spec']}, in JAX as {output['sharding']}")
@@ -91,15 +84,7 @@ def faults(podsim, source, case, folder):
 def main():
     podsim, source, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     cases = [p.parent for p in sorted((source / "tests/cases/jax").glob("*/case.json")) if not names or p.parent.name in names]
-    failed = 0
-    for case in cases:
-        with tempfile.TemporaryDirectory() as folder:
-            found = faults(podsim, source, case, folder)
-        failed += bool(found)
-        if found:
-            print(f"FAIL {case.name}: {'; '.join(found)}")
-    print(f"{len(cases) - failed} passed, {failed} failed")
-    return failed > 0 or not cases
+    return run_cases([(case.name, case) for case in cases], lambda case, folder: faults(podsim, source, case, folder))
 
 
 if __name__ == "__main__":

@@ -1,34 +1,26 @@
 #!/usr/bin/env python3
 """Pallas kernels: run_pallas.py PODSIM SOURCE [NAME...].
 
-Runs each NAME.mlir of this folder on the inputs in NAME.npz and compares with the outputs there (make.py wrote both): integers to the
+Runs each tests/cases/pallas/NAME.mlir on the inputs in NAME.npz and compares with the outputs there (make.py wrote both): integers to the
 bit, floats within a few roundings. The last line is `N passed, N failed`."""
 import pathlib
 import re
 import subprocess
 import sys
-import tempfile
 
 import numpy as np
-
-CONFIGS = {1: "v5e_1x1.ini", 4: "v5e_2x2.ini", 8: "v5e_4x2.ini"}
+from runner import CONFIGS, difference, run_cases
 
 
 def wide(array):
     return (array.view("u2").astype("u4") << 16).view("f4") if array.dtype == np.dtype("V2") else array
 
 
-def difference(got, want):
-    """What stands against an output, or None."""
-    if got.shape != want.shape or got.dtype != want.dtype:
+def fault(got, want):
+    narrow = np.dtype("V2") in (got.dtype, want.dtype)  # bf16
+    if got.dtype != want.dtype:
         return f"is {got.dtype}{got.shape}, not {want.dtype}{want.shape}"
-    narrow, got, want = got.dtype == np.dtype("V2"), wide(got), wide(want)
-    if want.dtype.kind in "biu":
-        return None if np.array_equal(got, want) else "differs"
-    tolerance = 1e-2 if narrow else 1e-5
-    scale = np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=1e-6)
-    close = np.allclose(got, want, rtol=tolerance, atol=tolerance * scale, equal_nan=True)
-    return None if close else f"differs by {np.nanmax(np.abs(got - want)):.3g} of {scale:.3g}"
+    return difference(wide(got), wide(want), 1e-2 if narrow else 1e-5)
 
 
 def faults(podsim, source, program, folder):
@@ -42,22 +34,14 @@ def faults(podsim, source, program, folder):
                        capture_output=True, text=True)
     if r.returncode:
         return [f"exit {r.returncode}: {r.stderr.strip()}"]
-    found = [(k, difference(np.load(folder / f"out{k}.npy"), arrays[f"out{k}"])) for k in range(sum(name.startswith("out") for name in arrays))]
+    found = [(k, fault(np.load(folder / f"out{k}.npy"), arrays[f"out{k}"])) for k in range(sum(name.startswith("out") for name in arrays))]
     return [f"out{k} {what}" for k, what in found if what]
 
 
 def main():
     podsim, source, names = sys.argv[1], pathlib.Path(sys.argv[2]), sys.argv[3:]
     programs = [p for p in sorted((source / "tests/cases/pallas").glob("*.mlir")) if not names or p.stem in names]
-    failed = 0
-    for program in programs:
-        with tempfile.TemporaryDirectory() as folder:
-            found = faults(podsim, source, program, pathlib.Path(folder))
-        failed += bool(found)
-        if found:
-            print(f"FAIL {program.stem}: {'; '.join(found)}")
-    print(f"{len(programs) - failed} passed, {failed} failed")
-    return failed > 0 or not programs
+    return run_cases([(p.stem, p) for p in programs], lambda program, folder: faults(podsim, source, program, folder))
 
 
 if __name__ == "__main__":
