@@ -4,6 +4,7 @@
 #include "models/kernel_model.h"
 #include "sim/eval/evaluate.h"
 #include "sim/eval/pallas_kernel.h"
+#include "sim/value_work.h"
 #include "traces/human.h"
 
 #include <inttypes.h>
@@ -131,7 +132,8 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
                      STR_ARG(what_is_missing(pipeline->arena, unknown)));
   }
   if (!str_is(wish, "auto")) return STATUS_OK;
-  double work = (double)pipeline->schedule->flops * pod->n_chips;
+  bool draws = pipeline->options->inputs.n == 0;
+  double work = value_work(pipeline->partitioned, pipeline->schedule, pod->n_chips, draws);
   if (unknown != NULL) {
     diag_note(diag, unknown->place,
               "only the time is simulated: podsim cannot compute the values of %.*s: %.*s",
@@ -139,7 +141,8 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
     pipeline->numbers = false;
   } else if (work > (double)pod->numbers_limit) {
     diag_note(diag, NOWHERE,
-              "only the time is simulated: the values take %.2g operations, above run.numbers_limit = %.2g; "
+              "only the time is simulated: the values take the work of %.2g floating-point operations, above "
+              "run.numbers_limit = %.2g; "
               "--numbers on computes them",
               work, (double)pod->numbers_limit);
     pipeline->numbers = false;

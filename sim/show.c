@@ -174,7 +174,15 @@ static void put(StrBuf *buf) {
   buf->n = 0;
 }
 
-static Status show(Pipeline *pipeline, Diag *diag) {
+/* Nothing that is shown depends on numbers, unless they decide what runs. */
+static void leave_out_numbers(const Pipeline *pipeline, Options *options) {
+  const Schedule *schedule = pipeline->schedule;
+  bool free_to = str_is(str_of(options->numbers), "auto");
+  if (free_to && !schedule_decides(schedule, schedule->module->entry)) options->numbers = "off";
+}
+
+/* `options` are the pipeline's. */
+static Status show(Pipeline *pipeline, Options *options, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   RETURN_IF(pipeline->options->program_path == NULL, show_pod(pipeline));
   TRY(pipeline_read_program(pipeline, diag));
@@ -188,6 +196,7 @@ static Status show(Pipeline *pipeline, Diag *diag) {
   add_memory(&buf, pipeline);
   add_copies(&buf, pipeline);
   put(&buf);
+  leave_out_numbers(pipeline, options);
   TRY(pipeline_simulate(pipeline, diag));
   collectives_table(&buf, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
   ops_table(&buf, &pipeline->info, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
@@ -197,8 +206,9 @@ static Status show(Pipeline *pipeline, Diag *diag) {
 
 Status command_show(const Options *options, Diag *diag) {
   if (options->draw != NULL) return show_drawing(options, diag);
-  Pipeline pipeline = pipeline_new(options);
-  Status status = show(&pipeline, diag);
+  Options own = *options;
+  Pipeline pipeline = pipeline_new(&own);
+  Status status = show(&pipeline, &own, diag);
   pipeline_free(&pipeline);
   return status;
 }

@@ -60,8 +60,8 @@ typedef struct {
   bool loop_prefetch;    /* collectives of loops run an iteration ahead */
   Str collective_matmul; /* `auto`, `on` or `off`: products split over the steps of a collective */
   bool excess_precision; /* floats that only a compiler rounds are not rounded where no chip sees them */
-  int64_t numbers_limit; /* floating-point operations, of all chips, above which --numbers auto computes no
-                            values */
+  int64_t numbers_limit; /* work of the values on all chips, in floating-point operations, above which
+                            --numbers auto computes none */
 
   Str mesh_layout; /* [mesh] layout, as sim/mesh_layout.h reads it */
 } Pod;

@@ -24,37 +24,13 @@ struct LoopWatch {
   LedgerRepeat repeat;
 };
 
-static bool decides(const Schedule *schedule, uint32_t comp);
-
-static bool step_decides(const Schedule *schedule, uint32_t comp, const Step *step) {
-  const Instr *instr = comp_instr(schedule->module, comp, step_instr(step));
-  switch (step->kind) {
-  case STEP_CONDITIONAL: return true;
-  case STEP_WHILE:
-    return step->trips < 0 || decides(schedule, instr_comp(instr, ATTR_body)) ||
-           decides(schedule, instr_comp(instr, ATTR_condition));
-  case STEP_CALL:
-    return decides(schedule, instr_comp(instr, instr->op == OP_CALL ? ATTR_to_apply : ATTR_calls));
-  default: return false;
-  }
-}
-
-/* Whether what a computation does may differ from one time to the next. */
-static bool decides(const Schedule *schedule, uint32_t comp) {
-  const CompSchedule *own = &schedule->comps[comp];
-  for (uint32_t i = 0; i < own->steps.n; i++) {
-    if (step_decides(schedule, comp, &own->steps.at[i])) return true;
-  }
-  return false;
-}
-
 static LoopWatch *watch_new(Execution *execution, const Frame *frame, const Step *step) {
   Arena *arena = execution->arena;
   LoopWatch *watch = ARENA_NEW(arena, LoopWatch);
   const Instr *instr = frame_instr(frame, step_instr(step));
   *watch = (LoopWatch){.execution = execution, .trips = step->trips, .left_out = 0};
   if (step->trips < TRIPS_LEAST || step->trips > TRIPS_MOST ||
-      decides(execution->schedule, instr_comp(instr, ATTR_body)))
+      schedule_decides(execution->schedule, instr_comp(instr, ATTR_body)))
     return watch;
   watch->dates_ps = ARENA_ARRAY(arena, int64_t, (size_t)execution->devices * DATES_KEPT);
   watch->jumped_ps = ARENA_ARRAY(arena, int64_t, execution->devices);

@@ -66,3 +66,6 @@ void schedule_free(Schedule *schedule);
 /* The trips of a while where the text tells (known_trip_count, or a counter compared with a constant); -1
  * else. */
 int64_t while_trip_count(const Module *module, uint32_t comp, const Instr *instr);
+/* Whether what a computation does, with all that it calls, depends on values: whoever does not compute them
+ * must be told trips and branches. */
+bool schedule_decides(const Schedule *schedule, uint32_t comp);
