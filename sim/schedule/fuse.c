@@ -176,18 +176,87 @@ static bool is_maximum(const Module *module, const Instr *reduce) {
   return root == OP_MAXIMUM || root == OP_MINIMUM;
 }
 
-/* Whether a kernel can go on with the rows that a reduction reduces, as the TPU compiler has it: of a
- * maximum, as in a softmax, where rows are short. Others are kernels of their own. Rows that follow from
- * narrower values (bf16 scores) are sooner read and made again than handed out. */
+/* What `value` is before it was widened; itself, where it was not. */
+static uint32_t before_widening(const Fuser *fuser, uint32_t value) {
+  uint32_t from = value;
+  const Instr *instr = &fuser->body->instrs.at[from];
+  while (instr->op == OP_BITCAST || instr->op == OP_RESHAPE) {
+    from = instr->operands.at[0];
+    instr = &fuser->body->instrs.at[from];
+  }
+  bool widened = instr->op == OP_CONVERT && widens(fuser->module, fuser->comp, instr);
+  return widened ? instr->operands.at[0] : value;
+}
+
+static bool has_dim_of_one(const Shape *shape) {
+  for (uint32_t i = 0; i < shape->rank; i++)
+    if (shape->dims[i] == 1) return true;
+  return false;
+}
+
+/* The product that a value is made of, one large value after another; NO_ID. `transposed` says whether its
+ * dimensions lie in another order. */
+static uint32_t product_below(const Fuser *fuser, uint32_t value, bool *transposed) {
+  enum { MOST_STEPS = 32 };
+  *transposed = false;
+  for (int step = 0; step < MOST_STEPS; step++) {
+    const Instr *instr = &fuser->body->instrs.at[value];
+    if (role_of(fuser->module, fuser->comp, instr) == ROLE_PRODUCT) return value;
+    *transposed |= instr->op == OP_TRANSPOSE;
+    uint32_t next = NO_ID;
+    for (uint32_t k = 0; k < instr->operands.n && next == NO_ID; k++) {
+      const Instr *from = &fuser->body->instrs.at[instr->operands.at[k]];
+      bool whole = shape_is_array(from->shape) && shape_is_array(instr->shape) &&
+                   shape_elements(from->shape) == shape_elements(instr->shape);
+      if (whole && from->op != OP_BROADCAST) next = instr->operands.at[k];
+    }
+    if (next == NO_ID) return NO_ID;
+    value = next;
+  }
+  return NO_ID;
+}
+
+/* Whether a dimension of 1 has the rows reshaped before they are reduced: but where they are a product's, as
+ * it makes them, that was not cut to 1 by partitioning. */
+static bool are_reshaped(const Fuser *fuser, uint32_t rows) {
+  bool transposed;
+  if (!has_dim_of_one(fuser->body->instrs.at[rows].shape)) return false;
+  bool product = product_below(fuser, rows, &transposed) != NO_ID && !transposed;
+  return fuser->module->num_partitions > 1 || !product;
+}
+
+/* Whether what `value` passes on, as it is, is what the rows `rows` are divided by. */
+static bool divides(const Fuser *fuser, uint32_t value, uint32_t rows) {
+  for (uint32_t u = fuser->first_user[value]; u < fuser->first_user[value + 1]; u++) {
+    const Instr *user = &fuser->body->instrs.at[fuser->users[u]];
+    bool passes = user->op == OP_CONVERT || user->op == OP_BROADCAST || user->op == OP_RESHAPE;
+    if (user->op == OP_DIVIDE && before_widening(fuser, user->operands.at[0]) == rows) return true;
+    if (passes && divides(fuser, fuser->users[u], rows)) return true;
+  }
+  return false;
+}
+
+/* Whether the TPU compiler can find a softmax: what is broadcast as it was reduced, of arrays of three and
+ * more dimensions. It misses rows that were reshaped. */
+static bool is_softmax(const Fuser *fuser, const Instr *reduce) {
+  enum { LEAST_RANK = 3 };
+  uint32_t rows = reduce->operands.at[0];
+  if (!shape_is_array(reduce->shape) || shape_elements(reduce->shape) == 0) return false;
+  return fuser->body->instrs.at[rows].shape->rank >= LEAST_RANK && !are_reshaped(fuser, rows);
+}
+
+/* Whether a kernel can go on with the rows that a reduction reduces: after the maximum of a softmax. Where
+ * rows are widened only, that is sought before, and no longer of what it is taken from. */
 static bool goes_on(const Fuser *fuser, const Instr *reduce) {
-  enum { LONGEST_ROW = 2048, LONGEST_WIDENED_ROW = 1024 };
-  uint32_t rows = reduce->operands.at[0], origin = fuser->origin[rows];
-  const Shape *in = fuser->body->instrs.at[rows].shape;
-  const Shape *from = fuser->body->instrs.at[origin == NO_ID ? rows : origin].shape;
-  bool widened = shape_is_array(from) && dtype_bits(from->dtype) < dtype_bits(in->dtype);
-  int64_t kept = shape_is_array(reduce->shape) ? shape_elements(reduce->shape) : 0;
-  return kept > 0 && is_maximum(fuser->module, reduce) &&
-         shape_elements(in) / kept <= (widened ? LONGEST_WIDENED_ROW : LONGEST_ROW);
+  return is_maximum(fuser->module, reduce) && is_softmax(fuser, reduce) &&
+         before_widening(fuser, reduce->operands.at[0]) == reduce->operands.at[0];
+}
+
+/* The sum of a softmax too, where the quotients are made beside no product. */
+static bool ends_softmax(const Fuser *fuser, uint32_t at) {
+  const Instr *reduce = &fuser->body->instrs.at[at];
+  return reduce->operands.n == 2 && is_softmax(fuser, reduce) &&
+         divides(fuser, at, before_widening(fuser, reduce->operands.at[0]));
 }
 
 /* Whether a value follows, element by element, from the result of such a reduction, and of no other. */
@@ -254,8 +323,8 @@ static bool would_go_back(const Fuser *fuser, const Instr *reduce, uint32_t grou
 }
 
 /* Whether a product of queries and keys takes them apart into heads within its kernel, which then does
- * nothing else. Wide projections write their rows as they are; narrow ones write their columns as rows, so
- * that heads are there already. */
+ * nothing else. Wide projections write their rows as they are, and so do those that a loop makes; narrow ones
+ * write their columns as rows, so that heads are there already. */
 static bool reorders_heads(const Fuser *fuser, uint32_t product) {
   enum { WIDE = 2048, HEAD = 128 };
   Ids operands = fuser->body->instrs.at[product].operands;
@@ -266,16 +335,24 @@ static bool reorders_heads(const Fuser *fuser, uint32_t product) {
       from = &fuser->body->instrs.at[from->operands.at[0]];
     const Shape *whole = from->shape;
     if (!shape_is_array(whole) || whole->rank == 0 || whole->rank >= heads->rank) continue;
-    if (whole->dims[whole->rank - 1] >= WIDE && heads->dims[heads->rank - 1] % HEAD == 0) return true;
+    bool as_rows = whole->dims[whole->rank - 1] >= WIDE || from->op == OP_OPT_BARRIER;
+    if (as_rows && heads->dims[heads->rank - 1] % HEAD == 0) return true;
   }
   return false;
 }
 
+static bool is_transposed(const Fuser *fuser, uint32_t product) {
+  for (uint32_t u = fuser->first_user[product]; u < fuser->first_user[product + 1]; u++)
+    if (fuser->body->instrs.at[fuser->users[u]].op == OP_TRANSPOSE) return true;
+  return false;
+}
+
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
- * together: rows must not be too long for that. */
+ * together: rows must not be too long for that, and lie as the product makes them. */
 static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
-  enum { LONGEST_ROW_GONE_BACK = 1024 };
-  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !reorders_heads(fuser, product);
+  enum { LONGEST_ROW_GONE_BACK = 2048 };
+  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !is_transposed(fuser, product) &&
+              !reorders_heads(fuser, product);
   return !fuser->has_product[group] && (!fuser->goes_back[group] || fits);
 }
 
@@ -326,7 +403,7 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   case ROLE_LOOP: return !is_parted(fuser, at) && (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
     return host != ROLE_WINDOW && !fuser->has_product[group] &&
-           (goes_on(fuser, instr) || !would_go_back(fuser, instr, group));
+           (goes_on(fuser, instr) || ends_softmax(fuser, at) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
     return host != ROLE_WINDOW && !is_parted(fuser, at) && product_can_join(fuser, group, at) &&
            shape_elements(instr->shape) == fuser->most_elements[group];

@@ -239,57 +239,91 @@ Test(schedule, two_dots_are_two_steps) {
   expect_steps(2);
 }
 
-#define SOFTMAX(rows, columns)                                                                               \
+#define SOFTMAX(shape, kept, kept_dims, reduced)                                                             \
   "HloModule m\n" SUM "ENTRY e {\n"                                                                          \
-  "  x = f32[" rows "," columns "] parameter(0)\n  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n" \
-  "  m = f32[" rows "] reduce(x, low), dimensions={1}, to_apply=max\n"                                       \
-  "  mm = f32[" rows "," columns "] broadcast(m), dimensions={0}\n"                                          \
-  "  d = f32[" rows "," columns "] subtract(x, mm)\n  e = f32[" rows "," columns "] exponential(d)\n"        \
-  "  s = f32[" rows "] reduce(e, zero), dimensions={1}, to_apply=sum\n"                                      \
-  "  ss = f32[" rows "," columns "] broadcast(s), dimensions={0}\n"                                          \
-  "  ROOT r = f32[" rows "," columns "] divide(e, ss)\n}\n"
+  "  x = f32[" shape "] parameter(0)\n  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n"            \
+  "  m = f32[" kept "] reduce(x, low), dimensions={" reduced "}, to_apply=max\n"                             \
+  "  mm = f32[" shape "] broadcast(m), dimensions={" kept_dims "}\n"                                         \
+  "  d = f32[" shape "] subtract(x, mm)\n  e = f32[" shape "] exponential(d)\n"                              \
+  "  s = f32[" kept "] reduce(e, zero), dimensions={" reduced "}, to_apply=sum\n"                            \
+  "  ss = f32[" shape "] broadcast(s), dimensions={" kept_dims "}\n"                                         \
+  "  ROOT r = f32[" shape "] divide(e, ss)\n}\n"
 
-/* The exponentials and their sums come out of the kernel of the maximum, whose rows it goes on with. */
-Test(schedule, a_softmax_goes_on_with_short_rows) {
-  run(SOFTMAX("65536", "1024"));
-  expect_steps(2);
-  for (uint32_t s = 0; s < 2; s++) cr_assert_float_eq((double)step(s)->demand.hbm_bytes, 512 << 20, 300000);
+/* The compiler finds a softmax of three dimensions, however long its rows, and makes it at once. */
+Test(schedule, a_softmax_is_one_kernel) {
+  run(SOFTMAX("32,512,4096", "32,512", "0,1", "2"));
+  expect_steps(1);
+  cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 2.0 * 32 * 512 * 4096 * 4, 16);
 }
 
-#define ATTENTION(columns, heads, length)                                                                    \
-  "HloModule m\n" SUM "ENTRY e {\n"                                                                          \
-  "  x = bf16[4," length "," columns "] parameter(0)\n  y = bf16[4," length "," columns "] parameter(1)\n"   \
-  "  q = bf16[4," length "," heads ",128] reshape(x)\n  k = bf16[4," length "," heads ",128] reshape(y)\n"   \
-  "  p = bf16[4," heads "," length "," length "] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, "    \
-  "lhs_contracting_dims={3}, rhs_contracting_dims={3}\n"                                                     \
-  "  f = f32[4," heads "," length "," length "] convert(p)\n"                                                \
-  "  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n"                                               \
-  "  m = f32[4," heads "," length "] reduce(f, low), dimensions={3}, to_apply=max\n"                         \
-  "  mm = f32[4," heads "," length "," length "] broadcast(m), dimensions={0,1,2}\n"                         \
-  "  d = f32[4," heads "," length "," length "] subtract(f, mm)\n"                                           \
-  "  e = f32[4," heads "," length "," length "] exponential(d)\n"                                            \
-  "  s = f32[4," heads "," length "] reduce(e, zero), dimensions={3}, to_apply=sum\n"                        \
-  "  ss = f32[4," heads "," length "," length "] broadcast(s), dimensions={0,1,2}\n"                         \
-  "  ROOT r = f32[4," heads "," length "," length "] divide(e, ss)\n}\n"
+/* Of two dimensions it does not: three kernels go through the rows; the last writes too. */
+Test(schedule, a_softmax_of_two_dimensions_reads_its_rows_again) {
+  run(SOFTMAX("16384,4096", "16384", "0", "1"));
+  expect_steps(3);
+  for (uint32_t s = 0; s < 3; s++)
+    cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
+}
+
+#define ATTENTION(batch, columns, heads, length, scaled)                                                     \
+  SUM "ENTRY e {\n"                                                                                          \
+      "  x = bf16[" batch "," length "," columns "] parameter(0)\n"                                          \
+      "  y = bf16[" batch "," length "," columns "] parameter(1)\n"                                          \
+      "  q = bf16[" batch "," length "," heads ",128] reshape(x)\n"                                          \
+      "  k = bf16[" batch "," length "," heads ",128] reshape(y)\n"                                          \
+      "  p = bf16[" batch "," heads "," length "," length "] dot(q, k), lhs_batch_dims={0,2}, "              \
+      "rhs_batch_dims={0,2}, lhs_contracting_dims={3}, rhs_contracting_dims={3}\n"                           \
+      "  w = f32[" batch "," heads "," length "," length "] convert(p)\n  ten = f32[] constant(0.1)\n"       \
+      "  t = f32[" batch "," heads "," length "," length "] broadcast(ten), dimensions={}\n"                 \
+      "  f = f32[" batch "," heads "," length "," length "] " scaled "\n"                                    \
+      "  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n"                                           \
+      "  m = f32[" batch "," heads "," length "] reduce(f, low), dimensions={3}, to_apply=max\n"             \
+      "  mm = f32[" batch "," heads "," length "," length "] broadcast(m), dimensions={0,1,2}\n"             \
+      "  d = f32[" batch "," heads "," length "," length "] subtract(f, mm)\n"                               \
+      "  e = f32[" batch "," heads "," length "," length "] exponential(d)\n"                                \
+      "  s = f32[" batch "," heads "," length "] reduce(e, zero), dimensions={3}, to_apply=sum\n"            \
+      "  ss = f32[" batch "," heads "," length "," length "] broadcast(s), dimensions={0,1,2}\n"             \
+      "  r = f32[" batch "," heads "," length "," length "] divide(e, ss)\n"                                 \
+      "  h = bf16[" batch "," heads "," length "," length "] convert(r)\n"                                   \
+      "  v = bf16[" batch "," heads "," length ",128] parameter(2)\n"                                        \
+      "  ROOT a = bf16[" batch "," heads "," length ",128] dot(h, v), lhs_batch_dims={0,1}, "                \
+      "rhs_batch_dims={0,1}, lhs_contracting_dims={3}, rhs_contracting_dims={2}\n}\n"
+#define SCALED "multiply(w, t)"
 
 /* As the TPU compiler has it: scores, maxima, exponentials and their sums in one kernel where heads are
- * there already. What stays in f32 is not rounded. */
-Test(schedule, a_softmax_of_short_rows_is_made_with_the_scores) {
-  run(ATTENTION("1024", "8", "1024"));
+ * there already, and rows are no longer than the kernel's blocks. What stays in f32 is not rounded. */
+Test(schedule, a_softmax_is_made_with_the_scores) {
+  run("HloModule m\n" ATTENTION("4", "1024", "8", "2048", SCALED));
   expect_steps(2);
   cr_assert_gt(step(0)->demand.mxu_ps, 0);
   cr_assert_eq(step(0)->demand.rounding_ps, 0);
 }
 
 Test(schedule, a_softmax_of_long_rows_or_many_heads_follows_the_scores) {
-  run(ATTENTION("2048", "16", "1024"));
+  run("HloModule m\n" ATTENTION("4", "2048", "16", "1024", SCALED));
   expect_steps(3);
   cr_assert_gt(step(0)->demand.rounding_ps, 0, "the scores are stored as bf16");
-  run(ATTENTION("1024", "8", "2048"));
+  run("HloModule m\n" ATTENTION("4", "1024", "8", "4096", SCALED));
+  expect_steps(3);
+}
+
+/* Maxima of what is widened alone are sought with the scores, before it is: the rest reads the scores again.
+ */
+Test(schedule, a_softmax_of_what_is_widened_alone_reads_the_scores_again) {
+  run("HloModule m\n" ATTENTION("4", "1024", "8", "2048", "copy(w)"));
+  expect_steps(2);
+  run("HloModule m\n" ATTENTION("4", "1024", "8", "2048", "bitcast(w)"));
   expect_steps(3);
   double scores = 4.0 * 8 * 2048 * 2048;
-  cr_assert_float_eq((double)step(1)->demand.hbm_bytes, 2 * scores, 2e6, "the sums read scores of bf16");
-  cr_assert_float_eq((double)step(2)->demand.hbm_bytes, (2 + 4) * scores, 2e6, "and so do the quotients");
+  cr_assert_float_eq((double)step(1)->demand.hbm_bytes, 2 * scores, 2e6);
+  cr_assert_float_eq((double)step(2)->demand.hbm_bytes, 2 * scores, 3e7);
+}
+
+/* Nor does it find the softmax where partitioning left one sequence to each device. */
+Test(schedule, a_softmax_of_one_sequence_of_several_reads_the_scores_again) {
+  run("HloModule m\n" ATTENTION("1", "1024", "8", "2048", SCALED));
+  expect_steps(2);
+  run("HloModule m, num_partitions=8\n" ATTENTION("1", "1024", "8", "2048", SCALED));
+  expect_steps(3);
 }
 
 /* A window that holds the whole row from each place is a reduction, not one for each result. */
@@ -303,14 +337,6 @@ Test(schedule, a_window_over_all_of_a_row_is_reduced_once) {
       "to_apply=max\n}\n");
   double times = (double)step(0)->demand.vpu_ps / (double)whole_ps;
   cr_assert_float_eq(times, 20, 0.01, "running maxima double their reach");
-}
-
-/* Three kernels go through the rows; the last writes too. */
-Test(schedule, a_softmax_of_long_rows_reads_them_again) {
-  run(SOFTMAX("16384", "4096"));
-  expect_steps(3);
-  for (uint32_t s = 0; s < 3; s++)
-    cr_assert_float_eq((double)step(s)->demand.hbm_bytes, s < 2 ? 256 << 20 : 512 << 20, 140000);
 }
 
 #define LOOKUP(type)                                                                                         \
@@ -378,7 +404,7 @@ Test(schedule, a_value_that_is_taken_apart_is_made_once) {
 
 /* A value that a kernel has read stays for the next ones where there is room. */
 Test(schedule, what_was_read_stays_in_vmem) {
-  run(SOFTMAX("4096", "4096"));
+  run(SOFTMAX("4096,4096", "4096", "0", "1"));
   expect_steps(3);
   cr_assert_float_eq((double)step(0)->demand.hbm_bytes, 64 << 20, 16);
   cr_assert_eq(step(1)->demand.hbm_bytes, 4);
@@ -599,7 +625,7 @@ Test(schedule, a_reshape_that_pads_much_is_made_anew) {
 }
 
 Test(schedule, what_stays_within_a_step_takes_no_memory) {
-  run(SOFTMAX("1024", "1024"));
+  run(SOFTMAX("1024,1024", "1024", "0", "1"));
   cr_assert_eq(schedule->hbm_temp_bytes, 2 * 512, "only the two constants, a tile each");
 }
 
