@@ -1,15 +1,18 @@
 /* `podsim explain CONFIG PROGRAM OP`: where an op's time comes from. The program is simulated without
  * numbers; what the schedule asked for and what the ledger recorded are then printed beside the formula, with
- * each constant's key, value and source. */
+ * each constant's key, value and source. Without OP: a list of all ops. */
 #include "models/ici_model.h"
 #include "models/kernel_model.h"
 #include "models/mxu_model.h"
 #include "models/vpu_model.h"
 #include "sim/command.h"
+#include "sim/idle_settings.h"
 #include "sim/ir/print.h"
+#include "sim/outputs.h"
 #include "sim/pipeline.h"
 #include "sim/schedule/layouts.h"
 #include "traces/human.h"
+#include "traces/op_tables.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,13 +23,14 @@ typedef struct {
   Pipeline *pipeline;
   StrBuf *buf;
   uint32_t comp;
-  const Step *step; /* NULL where the op is in no step of its own */
+  uint32_t instr; /* that is asked for */
+  const Step *step;
 } Explanation;
 
 /* The instruction, and the step that it runs in. An exact name first, then the only one that begins with it.
  */
-static bool find_step(const Pipeline *pipeline, Str name, bool exact, uint32_t *comp, const Step **step,
-                      uint32_t *found) {
+static bool find_step(Explanation *explanation, Str name, bool exact, uint32_t *found) {
+  const Pipeline *pipeline = explanation->pipeline;
   const Module *module = pipeline->laid->module;
   const Instr *last = NULL; /* a collective may be in two steps: its start and its end */
   *found = 0;
@@ -41,8 +45,9 @@ static bool find_step(const Pipeline *pipeline, Str name, bool exact, uint32_t *
         if (!same) continue;
         *found += instr != last;
         last = instr;
-        *comp = c;
-        *step = &schedule->steps.at[s];
+        explanation->comp = c;
+        explanation->instr = instrs.at[i];
+        explanation->step = &schedule->steps.at[s];
       }
     }
   }
@@ -106,6 +111,68 @@ static void add_kernel(Explanation *explanation, const Instr *instr) {
              cost.has_products ? "MXU at its peak" : "VPU", cost.transcendentals);
 }
 
+/* The constants that had a part in it. */
+static void add_kernel_constants(Explanation *explanation, const Demand *demand) {
+  const struct {
+    const char *key;
+    bool used;
+  } constants[] = {{"chip.clock", true},
+                   {"chip.mxu_count", demand->mxu_ps > 0},
+                   {"chip.mxu_size", demand->mxu_ps > 0},
+                   {"chip.mxu_tile_cycles", demand->mxu_ps > 0},
+                   {"chip.mxu_round_cycles", demand->mxu_ps > 0},
+                   {"chip.mxu_keep_cycles", demand->mxu_ps > 0},
+                   {"chip.kernel_start", demand->mxu_ps > 0},
+                   {"chip.kernel_step", demand->mxu_ps > 0},
+                   {"chip.window", demand->mxu_ps > 0},
+                   {"chip.vector_start", demand->start_ps > 0},
+                   {"chip.vpu_alus", demand->vpu_ps > 0},
+                   {"hbm.bandwidth", true},
+                   {"hbm.efficiency", true},
+                   {"hbm.window_efficiency", demand->mxu_ps > 0},
+                   {"vmem.bandwidth", true}};
+  for (uint32_t i = 0; i < sizeof constants / sizeof constants[0]; i++)
+    if (constants[i].used) add_constant(explanation, constants[i].key);
+}
+
+/* The kernels that an instruction is made anew in. */
+static void add_kernels_that_use(Explanation *explanation, uint32_t instr) {
+  const Module *module = explanation->pipeline->laid->module;
+  const CompSchedule *schedule = &explanation->pipeline->schedule->comps[explanation->comp];
+  const char *before = ": ";
+  for (uint32_t s = 0; s < schedule->steps.n; s++) {
+    const Step *step = &schedule->steps.at[s];
+    bool uses = false;
+    for (uint32_t i = 0; i < step->instrs.n; i++) {
+      const Instr *own = comp_instr(module, explanation->comp, step->instrs.at[i]);
+      for (uint32_t o = 0; o < own->operands.n; o++) uses |= own->operands.at[o] == instr;
+    }
+    if (!uses) continue;
+    const Instr *last = comp_instr(module, explanation->comp, step->instrs.at[step->instrs.n - 1]);
+    buf_printf(explanation->buf, "%s%.*s", before, STR_ARG(last->name));
+    before = ", ";
+  }
+}
+
+/* What stands in the program and is no work of its own. */
+static void add_no_work(Explanation *explanation) {
+  StrBuf *buf = explanation->buf;
+  const CompSchedule *schedule = &explanation->pipeline->schedule->comps[explanation->comp];
+  uint32_t instr = explanation->instr;
+  add_instr(explanation, instr);
+  bool parameter =
+      comp_instr(explanation->pipeline->laid->module, explanation->comp, instr)->op == OP_PARAMETER;
+  if (schedule->repeated != NULL && schedule->repeated[instr]) {
+    buf_add(buf, STR("takes no time of its own: it is made anew in each kernel that uses it"));
+    add_kernels_that_use(explanation, instr);
+  } else {
+    buf_add(buf, parameter ? STR("takes no time: it is there when the step begins; used by")
+                           : STR("takes no time: a name for what is there already; used by"));
+    add_kernels_that_use(explanation, instr);
+  }
+  buf_char(buf, '\n');
+}
+
 static void add_compute(Explanation *explanation) {
   StrBuf *buf = explanation->buf;
   const Step *step = explanation->step;
@@ -146,12 +213,7 @@ static void add_compute(Explanation *explanation) {
   if (demand->hbm_bytes > 0)
     buf_printf(buf, ", %.3g FLOP a byte of HBM", (double)demand->flops / (double)demand->hbm_bytes);
   buf_add(buf, STR("\nconstants\n"));
-  static const char *const keys[] = {"chip.clock",           "chip.mxu_count",        "chip.mxu_size",
-                                     "chip.mxu_tile_cycles", "chip.mxu_round_cycles", "chip.mxu_keep_cycles",
-                                     "chip.kernel_start",    "chip.kernel_step",      "chip.window",
-                                     "chip.vector_start",    "chip.vpu_alus",         "hbm.bandwidth",
-                                     "hbm.efficiency",       "hbm.window_efficiency", "vmem.bandwidth"};
-  for (uint32_t i = 0; i < sizeof keys / sizeof keys[0]; i++) add_constant(explanation, keys[i]);
+  add_kernel_constants(explanation, demand);
 }
 
 static void add_dcn(Explanation *explanation, const LedgerOp *op) {
@@ -222,10 +284,15 @@ static void describe(Explanation *explanation) {
   const Step *step = explanation->step;
   const Module *module = explanation->pipeline->laid->module;
   uint32_t last = step->instrs.at[step->instrs.n - 1];
+  bool computes = step->kind == STEP_COMPUTE || step->kind == STEP_CALL;
+  if (computes && step->time_ps == 0 && step->bound == BOUND_FREE) {
+    add_no_work(explanation);
+    return;
+  }
   if (step->instrs.n > 1) buf_printf(explanation->buf, "one kernel of %u instructions\n", step->instrs.n);
   for (uint32_t i = 0; i < step->instrs.n; i++) add_instr(explanation, step->instrs.at[i]);
   for (uint32_t i = 0; i < step->instrs.n; i++) add_copy_reason(explanation, step->instrs.at[i]);
-  if (step->kind == STEP_COMPUTE || step->kind == STEP_CALL) add_compute(explanation);
+  if (computes) add_compute(explanation);
   if (step->demand.host_bytes > 0) add_host(explanation);
   add_recorded(explanation, comp_instr(module, explanation->comp, last)->name);
 }
@@ -262,21 +329,35 @@ static Status fail_with_many(const Explanation *explanation, Str name, Diag *dia
                    STR_ARG(name));
 }
 
+enum { LISTED_MOST = 100000 };
+
+static Status list_ops(Pipeline *pipeline, Diag *diag) {
+  outputs_describe(pipeline);
+  TRY(idle_settings_simulate(pipeline, diag));
+  StrBuf buf = {.arena = pipeline->arena};
+  collectives_table(&buf, pipeline->ledger, &pipeline->metrics, LISTED_MOST);
+  ops_table(&buf, &pipeline->info, pipeline->ledger, &pipeline->metrics, LISTED_MOST);
+  fwrite(buf.at, 1, buf.n, stdout);
+  outputs_note_missing_lines(pipeline);
+  return STATUS_OK;
+}
+
 static Status explain(Pipeline *pipeline, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   TRY(pipeline_read_program(pipeline, diag));
   TRY(pipeline_partition(pipeline, diag));
   TRY(pipeline_schedule(pipeline, diag));
+  RETURN_IF(pipeline->options->op_name == NULL, list_ops(pipeline, diag));
   Str name = str_of(pipeline->options->op_name);
   StrBuf buf = {.arena = pipeline->arena};
   Explanation explanation = {.pipeline = pipeline, .buf = &buf};
   uint32_t found;
-  if (!find_step(pipeline, name, true, &explanation.comp, &explanation.step, &found) &&
-      !find_step(pipeline, name, false, &explanation.comp, &explanation.step, &found)) {
+  if (!find_step(&explanation, name, true, &found) && !find_step(&explanation, name, false, &found)) {
     return found == 0 ? fail_without(pipeline, name, diag) : fail_with_many(&explanation, name, diag);
   }
-  TRY(pipeline_simulate(pipeline, diag));
+  TRY(idle_settings_simulate(pipeline, diag));
   describe(&explanation);
+  outputs_note_missing_lines(pipeline);
   fwrite(buf.at, 1, buf.n, stdout);
   return STATUS_OK;
 }

@@ -40,3 +40,11 @@ void idle_settings_report(IdleSettings *settings, const Pipeline *run) {
             settings->options->sets.at[i]);
   }
 }
+
+Status idle_settings_simulate(Pipeline *pipeline, Diag *diag) {
+  IdleSettings settings;
+  TRY(idle_settings_start(pipeline->arena, pipeline->options, &settings, diag));
+  Status status = pipeline_simulate(pipeline, diag);
+  idle_settings_report(&settings, status == STATUS_OK ? pipeline : NULL);
+  return status;
+}

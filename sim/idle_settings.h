@@ -15,3 +15,5 @@ Status idle_settings_start(Arena *arena, const Options *options, IdleSettings *s
 /* Says on stderr which settings changed neither the timeline nor memory of `run`; NULL: it failed, and
  * nothing is said. */
 void idle_settings_report(IdleSettings *settings, const Pipeline *run);
+/* pipeline_simulate(), and says so of the settings. */
+Status idle_settings_simulate(Pipeline *pipeline, Diag *diag);

@@ -127,7 +127,7 @@ static Status wrong_count(Parse *parse, const char *command, const char *wanted)
                    parse->n_arguments == 1 ? "" : "s");
 }
 
-/* Hands the arguments to the fields that the command's own row names: CONFIG, PROGRAM, [PROGRAM], OP. */
+/* Hands the arguments to the fields that the command's own row names: CONFIG, PROGRAM, [PROGRAM], [OP]. */
 static Status place_arguments(Parse *parse, const char *command, const char *wanted) {
   Options *options = parse->options;
   options->command = command;
@@ -141,7 +141,7 @@ static Status place_arguments(Parse *parse, const char *command, const char *wan
     RETURN_IF(text == NULL && !optional, wrong_count(parse, command, wanted));
     if (str_is(word, "CONFIG")) options->config_path = text;
     if (str_is(word, "PROGRAM") || str_is(word, "[PROGRAM]")) options->program_path = text;
-    if (str_is(word, "OP")) options->op_name = text;
+    if (str_is(word, "[OP]")) options->op_name = text;
   }
   RETURN_IF(next < parse->n_arguments, wrong_count(parse, command, wanted));
   return STATUS_OK;

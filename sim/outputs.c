@@ -141,3 +141,14 @@ Status outputs_write(Pipeline *pipeline, Diag *diag) {
   if (options->json_path != NULL) TRY(write_json(pipeline, options->json_path, diag));
   return STATUS_OK;
 }
+
+void outputs_note_missing_lines(const Pipeline *pipeline) {
+  const Module *module = pipeline->module;
+  for (uint32_t c = 0; c < module->comps.n; c++)
+    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++)
+      if (comp_instr(module, c, i)->origin.line > 0) return;
+  fputs("podsim: note: the program does not say which lines it comes from; "
+        "jax.jit(f).lower(...).as_text(debug_info=True) "
+        "keeps them\n",
+        stderr);
+}

@@ -7,5 +7,7 @@
 Status outputs_write(Pipeline *pipeline, Diag *diag);
 /* Fills pipeline->info from the pod, the partitioned program and the schedule. */
 void outputs_describe(Pipeline *pipeline);
+/* Tells on stderr how to get a program that has none of the user's lines lowered with them. */
+void outputs_note_missing_lines(const Pipeline *pipeline);
 /* `v5e 4x2`. */
 Str pod_text(Arena *arena, const Pod *pod);

@@ -2,6 +2,7 @@
  * shape, and memory; then, of a run, why each collective is there and what it costs, and where each kernel
  * lies on the roofline. */
 #include "sim/command.h"
+#include "sim/idle_settings.h"
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
 #include "sim/schedule/layouts.h"
@@ -197,10 +198,11 @@ static Status show(Pipeline *pipeline, Options *options, Diag *diag) {
   add_copies(&buf, pipeline);
   put(&buf);
   leave_out_numbers(pipeline, options);
-  TRY(pipeline_simulate(pipeline, diag));
+  TRY(idle_settings_simulate(pipeline, diag));
   collectives_table(&buf, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
   ops_table(&buf, &pipeline->info, pipeline->ledger, &pipeline->metrics, OPS_SHOWN);
   put(&buf);
+  outputs_note_missing_lines(pipeline);
   return STATUS_OK;
 }
 

@@ -7,7 +7,15 @@
 
 /* Process ids: the links have one, chip d has FIRST_CHIP + d. Thread ids: a block for each track, the lane
  * added. */
-enum { PID_LINKS = 50, PID_FIRST_CHIP = 100, TRACK_TIDS = 1000, LINK_TIDS = 1 << 12, TID_FIRST = 3 };
+enum {
+  PID_LINKS = 50,
+  PID_FIRST_CHIP = 100,
+  TRACK_TIDS = 1000,
+  LINK_TIDS = 1 << 12,
+  TID_STEPS = 1,
+  TID_MODULES = 2,
+  TID_FIRST = 3
+};
 
 typedef struct {
   JsonOut *json;
@@ -136,6 +144,32 @@ static void put_slice(Trace *trace, const Event *event) {
   json_object_end(trace->json);
 }
 
+/* The whole of a chip's run, as XProf has it: step 0, and the module that ran. */
+static void put_whole(Trace *trace, uint32_t chip, int64_t tid, Str track, Str name, int64_t end_ps) {
+  int64_t pid = PID_FIRST_CHIP + (int64_t)chip;
+  put_name(trace, "thread", pid, tid, track, tid);
+  put_head(trace, "X", pid, tid);
+  json_key_text(trace->json, "name", name);
+  put_time(trace, "ts", 0);
+  put_time(trace, "dur", end_ps);
+  json_object_end(trace->json);
+}
+
+static void put_wholes(Trace *trace, Str program) {
+  const Ledger *ledger = trace->ledger;
+  int64_t *end_ps = ARENA_ARRAY(trace->arena, int64_t, ledger->n_chips);
+  for (size_t i = 0; i < ledger->n_events; i++) {
+    const Event *event = &ledger->events[i];
+    int64_t stop = event->start_ps + event->duration_ps;
+    if (event->kind != EVENT_LINK && stop > end_ps[event->chip]) end_ps[event->chip] = stop;
+  }
+  for (uint32_t chip = 0; chip < ledger->n_chips; chip++) {
+    if (trace->shown != NULL && !trace->shown[chip]) continue;
+    put_whole(trace, chip, TID_STEPS, STR("Steps"), STR("0"), end_ps[chip]);
+    put_whole(trace, chip, TID_MODULES, STR("XLA Modules"), program, end_ps[chip]);
+  }
+}
+
 /* A flow ends at the wait for it; at its last link where nobody had to wait, or waits on a chip that is not
  * shown. One whose sender is not shown is left out. */
 static void find_flow_ends(Trace *trace) {
@@ -189,6 +223,7 @@ static void put_trace(Trace *trace, Str program) {
   json_array(json);
   put_processes(trace);
   put_threads(trace);
+  put_wholes(trace, program);
   find_flow_ends(trace);
   for (size_t i = 0; i < trace->ledger->n_events; i++) {
     const Event *event = &trace->ledger->events[i];

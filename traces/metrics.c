@@ -88,26 +88,62 @@ static void count_executions(Arena *arena, const Ledger *ledger, OpMetric *ops) 
   }
 }
 
-/* The steps of one collective, and the time in which any of them runs. */
-static void fold_wholes(Arena *arena, const Ledger *ledger, const Metrics *metrics) {
+/* A collective, or a loop's iteration that is written out apart, is of the same name but for its end. */
+static Str plain_name(Str name) {
+  static const Str ends[] = {STR(".first"), STR(".next"), STR(".last")};
+  for (uint32_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+    size_t n = ends[i].n;
+    if (name.n > n && str_eq(str_sub(name, name.n - n, name.n), ends[i])) return str_sub(name, 0, name.n - n);
+  }
+  return name;
+}
+
+static Str whole_key(Arena *arena, const LedgerOp *op) {
+  (void)arena;
+  return op->whole.n > 0 ? op->whole : (Str){0};
+}
+
+static Str alike_key(Arena *arena, const LedgerOp *op) {
+  if (op->whole.n > 0) return op->whole;
+  if (op->source.n == 0) return plain_name(op->name);
+  return str_printf(arena, "%.*s %.*s over %.*s at %.*s", STR_ARG(op->category), STR_ARG(op->shape),
+                    STR_ARG(op->axes), STR_ARG(op->source));
+}
+
+/* Ops of one key are a group; one without a key stands alone. */
+static void fold_groups(Arena *arena, const Ledger *ledger, const Metrics *metrics, const Spans *compute,
+                        OpGroup *groups, Str (*key_of)(Arena *, const LedgerOp *)) {
   StrMap *first = map_new(arena);
   for (uint32_t i = 0; i < metrics->n_ops; i++) {
-    Str whole = ledger->ops.at[i].whole;
-    OpMetric *op = &metrics->ops[i];
-    op->whole = i;
-    if (whole.n > 0 && !map_get(first, whole, &op->whole)) map_put(first, whole, i);
-    metrics->ops[op->whole].steps++;
+    Str key = key_of(arena, &ledger->ops.at[i]);
+    groups[i].first = i;
+    if (key.n > 0 && !map_get(first, key, &groups[i].first)) map_put(first, key, i);
+    groups[groups[i].first].n++;
+    groups[groups[i].first].count += metrics->ops[i].count;
   }
   int64_t *counted_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
   for (size_t i = 0; i < ledger->n_events; i++) {
     const Event *event = &ledger->events[i];
     if (event->chip != metrics->slowest_chip || !is_run(event) || event->op == NO_OP) continue;
-    uint32_t whole = metrics->ops[event->op].whole;
+    uint32_t group = groups[event->op].first;
     Span span = span_of(event);
-    if (span.start < counted_ps[whole]) span.start = counted_ps[whole];
+    if (span.start < counted_ps[group]) span.start = counted_ps[group];
     if (span.stop <= span.start) continue;
-    metrics->ops[whole].whole_ps += span.stop - span.start;
-    counted_ps[whole] = span.stop;
+    groups[group].ps += span.stop - span.start;
+    if (event->kind == EVENT_COLLECTIVE) groups[group].exposed_ps += uncovered(span, compute);
+    counted_ps[group] = span.stop;
+  }
+}
+
+static void fold_ops_together(Arena *arena, const Ledger *ledger, const Metrics *metrics,
+                              const Spans *compute) {
+  OpGroup *wholes = ARENA_ARRAY(arena, OpGroup, metrics->n_ops);
+  OpGroup *alike = ARENA_ARRAY(arena, OpGroup, metrics->n_ops);
+  fold_groups(arena, ledger, metrics, compute, wholes, whole_key);
+  fold_groups(arena, ledger, metrics, compute, alike, alike_key);
+  for (uint32_t op = 0; op < metrics->n_ops; op++) {
+    metrics->ops[op].whole = wholes[op];
+    metrics->ops[op].alike = alike[op];
   }
 }
 
@@ -148,7 +184,7 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   count_executions(arena, ledger, metrics.ops);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
   fold_chip(ledger, &metrics, &compute);
-  fold_wholes(arena, ledger, &metrics);
+  fold_ops_together(arena, ledger, &metrics, &compute);
   metrics.critical = critical_path(arena, ledger, metrics.slowest_chip);
   for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].critical_ps = metrics.critical.op_ps[op];
   return metrics;
@@ -184,6 +220,12 @@ Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most) {
 
 Ids metrics_costliest_wholes(Arena *arena, const Metrics *metrics, uint32_t most) {
   int64_t *times_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
-  for (uint32_t op = 0; op < metrics->n_ops; op++) times_ps[op] = metrics->ops[op].whole_ps;
+  for (uint32_t op = 0; op < metrics->n_ops; op++) times_ps[op] = metrics->ops[op].whole.ps;
+  return longest(arena, times_ps, metrics->n_ops, most);
+}
+
+Ids metrics_costliest_alike(Arena *arena, const Metrics *metrics, uint32_t most) {
+  int64_t *times_ps = ARENA_ARRAY(arena, int64_t, metrics->n_ops);
+  for (uint32_t op = 0; op < metrics->n_ops; op++) times_ps[op] = metrics->ops[op].alike.ps;
   return longest(arena, times_ps, metrics->n_ops, most);
 }

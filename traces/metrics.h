@@ -4,6 +4,14 @@
 
 #include "traces/critical_path.h"
 
+/* Ops that a table shows as one row, told of the first of them; `n` is 0 in the others. */
+typedef struct {
+  uint32_t first, n;  /* op; how many */
+  int64_t count;      /* their executions in all */
+  int64_t ps;         /* any of them runs, on the slowest chip */
+  int64_t exposed_ps; /* of collectives: the same while the chip does not compute */
+} OpGroup;
+
 /* One instruction of the program over all its executions. */
 typedef struct {
   uint32_t op;              /* index into the ledger's ops */
@@ -12,9 +20,8 @@ typedef struct {
   int64_t exposed_ps;       /* of a collective, on the slowest chip */
   int64_t flops, hbm_bytes; /* on the slowest chip; of a collective no bytes */
   int64_t critical_ps;      /* on the critical path */
-  uint32_t whole;     /* the first op that is a step of the same collective; itself where it stands alone */
-  uint32_t steps;     /* of that first op: how many there are */
-  int64_t whole_ps;   /* of that first op: any of them runs, on the slowest chip */
+  OpGroup whole;            /* the steps of one collective */
+  OpGroup alike;      /* what one line of the user's asks for in one shape: the layers of an unrolled model */
   int64_t wire_bytes; /* of a collective: bytes that DMAs put on links' first hop, a chip on average */
 } OpMetric;
 
@@ -35,5 +42,6 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger);
 double metrics_mfu(const Metrics *metrics, double peak_flops);
 /* Ops by time, longest first; `most` at the most. Gives indices into metrics->ops. */
 Ids metrics_costliest(Arena *arena, const Metrics *metrics, uint32_t most);
-/* The same by whole_ps, where the steps of a collective count as one op: the first of them. */
+/* The same where the steps of a collective, or ops that are alike, count as one: the first of them. */
 Ids metrics_costliest_wholes(Arena *arena, const Metrics *metrics, uint32_t most);
+Ids metrics_costliest_alike(Arena *arena, const Metrics *metrics, uint32_t most);

@@ -23,9 +23,9 @@ static double op_of_hbm_bandwidth(const RunInfo *info, const OpMetric *metric) {
   return ratio((double)metric->hbm_bytes, (double)metric->total_ps * 1e-12 * info->hbm_bw_Bps);
 }
 
-/* The longest first: the collectives, or all others. */
-static Ids pick_ops(Arena *arena, const Ledger *ledger, const Metrics *metrics, bool collectives) {
-  Ids ids = metrics_costliest(arena, metrics, metrics->n_ops), own = {ids.at, 0};
+/* Of these, in their order: the collectives, or all others. */
+static Ids pick_ops(const Ledger *ledger, const Metrics *metrics, Ids ids, bool collectives) {
+  Ids own = {ids.at, 0};
   for (uint32_t i = 0; i < ids.n; i++) {
     bool is_collective = ledger->ops.at[metrics->ops[ids.at[i]].op].collective.n > 0;
     if (is_collective == collectives) own.at[own.n++] = ids.at[i];
@@ -83,7 +83,7 @@ static void collective_row(Arena *arena, const LedgerOp *op, const OpMetric *met
 Status ops_csv_write(const RunInfo *info, const Ledger *ledger, const Metrics *metrics, const char *path,
                      Diag *diag) {
   Arena *arena = arena_new();
-  Ids ids = pick_ops(arena, ledger, metrics, false);
+  Ids ids = pick_ops(ledger, metrics, metrics_costliest(arena, metrics, metrics->n_ops), false);
   Str *rows = ARENA_ARRAY(arena, Str, (size_t)ids.n * OP_COLUMNS);
   for (uint32_t i = 0; i < ids.n; i++) {
     const OpMetric *metric = &metrics->ops[ids.at[i]];
@@ -96,7 +96,7 @@ Status ops_csv_write(const RunInfo *info, const Ledger *ledger, const Metrics *m
 
 Status collectives_csv_write(const Ledger *ledger, const Metrics *metrics, const char *path, Diag *diag) {
   Arena *arena = arena_new();
-  Ids ids = pick_ops(arena, ledger, metrics, true);
+  Ids ids = pick_ops(ledger, metrics, metrics_costliest(arena, metrics, metrics->n_ops), true);
   Str *rows = ARENA_ARRAY(arena, Str, (size_t)ids.n * COLLECTIVE_COLUMNS);
   for (uint32_t i = 0; i < ids.n; i++) {
     const OpMetric *metric = &metrics->ops[ids.at[i]];
@@ -131,7 +131,7 @@ static void bytes_cell(StrBuf *buf, int64_t bytes) {
 
 static void name_cell(StrBuf *buf, const LedgerOp *op, const OpMetric *metric) {
   size_t start = buf->n;
-  buf_printf(buf, "  %.*s", STR_ARG(op->name));
+  buf_printf(buf, "  %.*s", STR_ARG(op->whole.n > 0 ? op->whole : op->name));
   if (metric->count > 1) buf_printf(buf, " x%" PRId64, metric->count);
   buf_column(buf, start, NAME_WIDTH);
 }
@@ -161,8 +161,9 @@ static void op_line(StrBuf *buf, const RunInfo *info, const LedgerOp *op, const 
 void ops_table(StrBuf *buf, const RunInfo *info, const Ledger *ledger, const Metrics *metrics,
                uint32_t most) {
   static const char *const cells[] = {"time", "critical", "FLOP/B", "FLOP/s", "HBM B/s", "bound by"};
-  Ids ids = pick_ops(buf->arena, ledger, metrics, false);
+  Ids ids = pick_ops(ledger, metrics, metrics_costliest(buf->arena, metrics, metrics->n_ops), false);
   head_line(buf, "kernels", cells, sizeof cells / sizeof *cells);
+  buf_add(buf, STR("    FLOP/B: of HBM; FLOP/s and HBM B/s: of the chip's peak and bandwidth\n"));
   for (uint32_t i = 0; i < ids.n && i < most; i++) {
     const OpMetric *metric = &metrics->ops[ids.at[i]];
     op_line(buf, info, &ledger->ops.at[metric->op], metric);
@@ -170,14 +171,41 @@ void ops_table(StrBuf *buf, const RunInfo *info, const Ledger *ledger, const Met
   rest_line(buf, ids.n, most);
 }
 
-static void collective_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric) {
+/* What the steps of a collective come to. */
+typedef struct {
+  int64_t bytes, critical_ps;
+  double ideal_ps;
+} Sums;
+
+static Sums sum_steps(const Ledger *ledger, const Metrics *metrics, uint32_t first) {
+  Sums sums = {0};
+  for (uint32_t i = first; i < metrics->n_ops; i++) {
+    const OpMetric *metric = &metrics->ops[i];
+    if (metric->whole.first != first) continue;
+    const LedgerOp *op = &ledger->ops.at[metric->op];
+    sums.bytes += op->bytes_payload * metric->count;
+    sums.ideal_ps += op->ideal_seconds * (double)metric->count * 1e12;
+    sums.critical_ps += metric->critical_ps;
+  }
+  return sums;
+}
+
+static void collective_line(StrBuf *buf, const Ledger *ledger, const Metrics *metrics, uint32_t first) {
+  const OpMetric *metric = &metrics->ops[first];
+  const LedgerOp *op = &ledger->ops.at[metric->op];
+  Sums sums = sum_steps(ledger, metrics, first);
   name_cell(buf, op, metric);
-  bytes_cell(buf, op->bytes_payload * metric->count);
-  time_cell(buf, metric->total_ps);
-  time_cell(buf, (int64_t)(op->ideal_seconds * (double)metric->count * 1e12));
-  time_cell(buf, metric->exposed_ps);
-  time_cell(buf, metric->critical_ps);
-  buf_printf(buf, "%.*s: %.*s\n", STR_ARG(op->axes), STR_ARG(op->algorithm));
+  bytes_cell(buf, sums.bytes);
+  time_cell(buf, metric->whole.ps);
+  if (metric->whole.n > 1)
+    text_cell(buf, STR("-")); /* steps run side by side */
+  else
+    time_cell(buf, (int64_t)sums.ideal_ps);
+  time_cell(buf, metric->whole.exposed_ps);
+  time_cell(buf, sums.critical_ps);
+  buf_printf(buf, "%.*s: ", STR_ARG(op->axes));
+  if (metric->whole.n > 1) buf_printf(buf, "%u steps, ", metric->whole.n);
+  buf_printf(buf, "%.*s\n", STR_ARG(op->algorithm));
   if (op->because.n == 0 && op->source.n == 0) return;
   buf_printf(buf, "    %.*s", STR_ARG(op->because));
   if (op->source.n > 0) buf_printf(buf, "  (%.*s)", STR_ARG(op->source));
@@ -186,13 +214,15 @@ static void collective_line(StrBuf *buf, const LedgerOp *op, const OpMetric *met
 
 void collectives_table(StrBuf *buf, const Ledger *ledger, const Metrics *metrics, uint32_t most) {
   static const char *const cells[] = {"bytes", "simulated", "bytes/bw", "exposed", "critical", "over"};
-  Ids ids = pick_ops(buf->arena, ledger, metrics, true);
+  Ids ids = pick_ops(ledger, metrics, metrics_costliest_wholes(buf->arena, metrics, metrics->n_ops), true);
   if (ids.n == 0) buf_add(buf, STR("collectives: none\n"));
   if (ids.n == 0) return;
   head_line(buf, "collectives", cells, sizeof cells / sizeof *cells);
+  buf_add(buf, STR("    simulated: in flight on the slowest chip; bytes/bw: at link bandwidth alone; "
+                   "exposed: while it "
+                   "computes nothing;\n    critical: of the critical path, whichever chips it leads over\n"));
   for (uint32_t i = 0; i < ids.n && i < most; i++) {
-    const OpMetric *metric = &metrics->ops[ids.at[i]];
-    collective_line(buf, &ledger->ops.at[metric->op], metric);
+    collective_line(buf, ledger, metrics, ids.at[i]);
   }
   rest_line(buf, ids.n, most);
 }

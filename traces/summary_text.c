@@ -67,26 +67,38 @@ static void add_reason(StrBuf *buf, Str because) {
   if (more > 0) buf_printf(buf, " and %zu more", more);
 }
 
+static void add_collective(StrBuf *buf, const LedgerOp *op, const OpGroup *alike) {
+  buf_printf(buf, " over %.*s, ", STR_ARG(op->axes));
+  if (op->whole.n > 0 && alike->n > 1) buf_printf(buf, "%u times ", alike->n);
+  human_bytes(buf, op->bytes_payload);
+  if (op->whole.n == 0 && alike->n > 1) buf_printf(buf, ", %u alike", alike->n);
+  buf_add(buf, STR(": "));
+  add_reason(buf, op->because);
+}
+
+static void add_bound(StrBuf *buf, const LedgerOp *op, const OpGroup *alike) {
+  bool fused = op->product && !str_is(op->category, "dot") && !str_is(op->category, "convolution");
+  buf_printf(buf, "%s, %.*s-bound", fused ? " with a product" : "", STR_ARG(op->bound));
+  if (alike->n > 1) buf_printf(buf, ", %u alike", alike->n);
+}
+
+/* Of ops that are alike the first stands for all, of the steps of a collective its name. */
 static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int64_t end_ps) {
+  const OpGroup *alike = &metric->alike;
+  int64_t count = op->whole.n > 0 ? metric->count : alike->count;
   size_t start = buf->n;
   buf_printf(buf, "  %.*s", STR_ARG(op->whole.n > 0 ? op->whole : op->name));
-  if (metric->count > 1) buf_printf(buf, " x%" PRId64, metric->count);
+  if (count > 1) buf_printf(buf, " x%" PRId64, count);
   while (buf->n - start < NAME_WIDTH) buf_char(buf, ' ');
   buf_char(buf, ' ');
   start = buf->n;
-  human_time(buf, metric->whole_ps);
+  human_time(buf, alike->ps);
   while (buf->n - start < 10) buf_char(buf, ' ');
-  buf_printf(buf, "%3.0f %%  %.*s", percent(metric->whole_ps, end_ps), STR_ARG(op->category));
-  if (op->collective.n > 0) {
-    buf_printf(buf, " over %.*s, ", STR_ARG(op->axes));
-    if (metric->steps > 1) buf_printf(buf, "%u times ", metric->steps);
-    human_bytes(buf, op->bytes_payload);
-    buf_add(buf, STR(": "));
-    add_reason(buf, op->because);
-  } else if (op->bound.n > 0) {
-    bool fused = op->product && !str_is(op->category, "dot") && !str_is(op->category, "convolution");
-    buf_printf(buf, "%s, %.*s-bound", fused ? " with a product" : "", STR_ARG(op->bound));
-  }
+  buf_printf(buf, "%3.0f %%  %.*s", percent(alike->ps, end_ps), STR_ARG(op->category));
+  if (op->collective.n > 0)
+    add_collective(buf, op, alike);
+  else if (op->bound.n > 0)
+    add_bound(buf, op, alike);
   if (op->source.n > 0) buf_printf(buf, "  %.*s", STR_ARG(op->source));
   buf_char(buf, '\n');
 }
@@ -110,7 +122,7 @@ Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const 
   time_line(&buf, "  exposed", metrics->exposed_ps, metrics->end_ps, ": no compute meanwhile");
   critical_line(&buf, metrics);
   resource_lines(&buf, info, metrics);
-  Ids costliest = metrics_costliest_wholes(arena, metrics, COSTLIEST_SHOWN);
+  Ids costliest = metrics_costliest_alike(arena, metrics, COSTLIEST_SHOWN);
   if (costliest.n > 0) buf_add(&buf, STR("costliest ops\n"));
   for (uint32_t i = 0; i < costliest.n; i++) {
     const OpMetric *metric = &metrics->ops[costliest.at[i]];

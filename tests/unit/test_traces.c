@@ -94,13 +94,40 @@ Test(metrics, steps_of_one_collective_count_once_where_they_run_side_by_side) {
   }
   ledger_finish(ledger);
   Metrics metrics = metrics_fold(arena, ledger);
-  cr_assert_eq(metrics.ops[0].whole_ps, 7 * US, "0..5 and 2..7");
-  cr_assert_eq(metrics.ops[0].steps, 2);
-  cr_assert_eq(metrics.ops[2].whole, 0);
+  cr_assert_eq(metrics.ops[0].whole.ps, 7 * US, "0..5 and 2..7");
+  cr_assert_eq(metrics.ops[0].whole.n, 2);
+  cr_assert_eq(metrics.ops[2].whole.first, 0);
   Ids costliest = metrics_costliest_wholes(arena, &metrics, 8);
   cr_assert_eq(costliest.n, 2);
   cr_assert_eq(costliest.at[0], 0);
   cr_assert_eq(costliest.at[1], 1);
+  ledger_free(ledger);
+  arena_free(arena);
+}
+
+Test(metrics, ops_of_one_line_and_shape_are_alike) {
+  Arena *arena = arena_new();
+  const int64_t shape[] = {1, 1, 1};
+  Ledger *ledger = ledger_new(1, shape, 1);
+  const LedgerOp ops[] = {
+      {.name = STR("dot.1"), .category = STR("dot"), .shape = STR("f32[8]"), .source = STR("model.py:7")},
+      {.name = STR("dot.2"), .category = STR("dot"), .shape = STR("f32[8]"), .source = STR("model.py:7")},
+      {.name = STR("dot.3"), .category = STR("dot"), .shape = STR("f32[9]"), .source = STR("model.py:7")},
+      {.name = STR("add"), .category = STR("add")},
+      {.name = STR("add.last"), .category = STR("add")}};
+  for (uint32_t i = 0; i < 5; i++)
+    ledger_add(ledger, (Event){EVENT_COMPUTE, TRACK_CORE, 0, 0, 0, ledger_op(ledger, &ops[i]), NO_PEER, 0,
+                               10 * i * US, (i + 1) * US, 0, 0});
+  ledger_finish(ledger);
+  Metrics metrics = metrics_fold(arena, ledger);
+  cr_assert_eq(metrics.ops[0].alike.n, 2, "two layers");
+  cr_assert_eq(metrics.ops[0].alike.ps, 3 * US);
+  cr_assert_eq(metrics.ops[0].alike.count, 2);
+  cr_assert_eq(metrics.ops[2].alike.n, 1, "of another shape");
+  cr_assert_eq(metrics.ops[4].alike.first, 3, "a loop's last iteration, without lines");
+  Ids costliest = metrics_costliest_alike(arena, &metrics, 2);
+  cr_assert_eq(costliest.at[0], 3);
+  cr_assert_eq(costliest.at[1], 0);
   ledger_free(ledger);
   arena_free(arena);
 }
@@ -175,6 +202,9 @@ Test(chrome, slices_flows_and_names) {
   Str text = slurp(arena, path);
   cr_assert_not_null(strstr(text.at, "\"name\":\"/device:TPU:1 (1)\""));
   cr_assert_not_null(strstr(text.at, "\"name\":\"TPU 1 ICI -x\""));
+  cr_assert_not_null(strstr(text.at, "\"name\":\"Steps\""));
+  cr_assert_not_null(
+      strstr(text.at, "\"pid\":101,\"tid\":2,\"name\":\"jit_f\",\"ts\":0.000000,\"dur\":8.000000"));
   cr_assert_not_null(
       strstr(text.at, "\"ts\":3.000000,\"dur\":4.000000,\"args\":{\"hlo_op\":\"all-gather.1\""));
   cr_assert_not_null(strstr(text.at, "\"ph\":\"s\",\"pid\":101"));
