@@ -84,10 +84,12 @@ static void add_values(StrBuf *buf, const Pipeline *pipeline) {
     for (uint32_t i = 0; i < comp->instrs.n; i++) {
       const ValueSharding *value = &pipeline->shardings->values[c][i];
       if (!worth_showing(&comp->instrs.at[i], value)) continue;
-      uint32_t because = pipeline->shardings->because == NULL ? NO_ID : pipeline->shardings->because[c][i];
+      ShardOrigin from = pipeline->shardings->because[c][i];
       Str note = {0};
-      if (because != NO_ID && because != i)
-        note = str_printf(buf->arena, "from %.*s", STR_ARG(comp->instrs.at[because].name));
+      if (comp->instrs.at[i].region != 0) note = STR("in shard_map: a device's own shape");
+      if (from.instr != NO_ID)
+        note = str_printf(buf->arena, "from %.*s",
+                          STR_ARG(comp_instr(pipeline->flat, from.comp, from.instr)->name));
       add_value(buf, comp->instrs.at[i].name, comp->instrs.at[i].shape, value->at[0], note);
       buf_char(buf, '\n');
     }
@@ -104,7 +106,9 @@ static void add_held(StrBuf *buf, const Pipeline *pipeline) {
     const Instr *instr = comp_instr(schedule->module, held->comp, held->instr);
     buf_add(buf, STR("  "));
     add_column(buf, instr->name, NAME_WIDTH);
-    add_column(buf, plain_shape(buf->arena, instr->shape), SHAPE_WIDTH);
+    bool element = shape_is_tuple(instr->shape);
+    add_column(buf, element ? STR("one of its elements") : plain_shape(buf->arena, instr->shape),
+               SHAPE_WIDTH);
     human_bytes(buf, held->bytes);
     if (instr->op == OP_PARAMETER) buf_add(buf, STR("  parameter"));
     if (instr->origin.line > 0)

@@ -68,6 +68,7 @@ uint32_t add_local(Spmd *spmd, const Instr *instr, const Shape *shape, const uin
 /* Takes the shardings away that were said of the global value. */
 void drop_annotations(Spmd *spmd, Instr *local);
 /* Sets why the next collectives are needed: `dot.3 needs x.1 as P('data')`. */
+void because_text(Spmd *spmd, Str text);
 void because_operand(Spmd *spmd, const Instr *instr, uint32_t operand, const Sharding *wanted);
 void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const Sharding *wanted);
 /* Rows that lie past the end of the array (uneven shards) become `fill`, a scalar, along one dimension. */

@@ -170,11 +170,32 @@ uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t f
 /* --- reasons
  * ------------------------------------------------------------------------------------------------------ */
 
+void because_text(Spmd *spmd, Str text) {
+  spmd->because = text;
+  spmd->conflict = (Conflict){.asker = NO_ID};
+}
+
+/* `instr` stands in the flat computation, or is made up: then nothing more is known. */
+static void set_conflict(Spmd *spmd, const Instr *instr, uint32_t value, const Sharding *from,
+                         const Sharding *wanted) {
+  const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
+  ptrdiff_t at = instr - comp->instrs.at;
+  bool known = at >= 0 && at < (ptrdiff_t)comp->instrs.n && from != NULL;
+  uint32_t asker = known ? (uint32_t)at : NO_ID;
+  spmd->conflict = (Conflict){spmd->frame->flat, asker, value == NO_ID ? asker : value, from, wanted};
+}
+
 void because_operand(Spmd *spmd, const Instr *instr, uint32_t operand, const Sharding *wanted) {
-  const Instr *from = comp_instr(spmd->flat, spmd->frame->flat, instr->operands.at[operand]);
+  uint32_t value = instr->operands.at[operand];
+  const Instr *of = comp_instr(spmd->flat, spmd->frame->flat, value);
+  const ShardedValue *lies = &spmd->frame->values[value];
+  const Sharding *from = lies->n == 1 ? lies->at[0].sharding : NULL;
   Str spec = sharding_spec_text(spmd->scratch, wanted);
-  spmd->because = str_printf(spmd->scratch, "%.*s needs %.*s as %.*s", STR_ARG(instr->name),
-                             STR_ARG(from->name), STR_ARG(spec));
+  StrBuf text = {.arena = spmd->scratch};
+  buf_printf(&text, "%.*s needs %.*s as %.*s", STR_ARG(instr->name), STR_ARG(of->name), STR_ARG(spec));
+  if (from != NULL) buf_printf(&text, ", not %.*s", STR_ARG(sharding_spec_text(spmd->scratch, from)));
+  spmd->because = buf_str(&text);
+  set_conflict(spmd, instr, value, from, wanted);
 }
 
 static Str axes_names(Spmd *spmd, AxisList axes) {
@@ -185,6 +206,7 @@ static Str axes_names(Spmd *spmd, AxisList axes) {
 }
 
 void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const Sharding *wanted) {
+  set_conflict(spmd, instr, NO_ID, from, wanted);
   if (from->unreduced.n != 0) {
     const char *verb = instr->op == OP_DOT ? "contracts" : "reduces";
     spmd->because = str_printf(spmd->scratch, "%.*s %s %.*s", STR_ARG(instr->name), verb,

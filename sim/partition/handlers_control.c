@@ -68,7 +68,7 @@ static ValueSharding replicated_scalar(Spmd *spmd) {
 }
 
 static void because_carried(Spmd *spmd, const Instr *instr) {
-  spmd->because = str_printf(spmd->scratch, "%.*s carries the value so", STR_ARG(instr->name));
+  because_text(spmd, str_printf(spmd->scratch, "%.*s carries the value so", STR_ARG(instr->name)));
 }
 
 /* Operand `i` as one instruction that lies as `wanted`. */

@@ -142,7 +142,8 @@ static Status fetch(const Sliding *op, const Plan *plan, uint32_t operand, uint3
       sharding = sharding_with_dim(spmd->arena, sharding, op->slides[i].source_dim, (AxisList){0});
   because_operand(spmd, op->instr, operand, sharding);
   TRY(reshard(spmd, source, sharding, &source));
-  spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
+  because_text(spmd,
+               str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name)));
   for (uint32_t i = 0; i < op->n_slides; i++) {
     const Slide *slide = &op->slides[i];
     if (!is_fetched(plan, slide)) continue;

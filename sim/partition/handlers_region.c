@@ -170,7 +170,7 @@ Status handle_collective(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   }
   const Shape *shape = value_local_shape(spmd, instr->shape, &ours);
   uint32_t at = add_local(spmd, instr, shape, operands, instr->operands.n);
-  spmd->because = str_printf(spmd->scratch, "%.*s of the program itself", STR_ARG(instr->name));
+  because_text(spmd, str_printf(spmd->scratch, "%.*s of the program itself", STR_ARG(instr->name)));
   spmd_collective(spmd, at, NULL, false);
   ShardedValue value = value_unpack(spmd, at, instr->shape, &ours);
   return value_reshard(spmd, &value, &wanted, result);

@@ -179,7 +179,7 @@ Status handle_select_and_scatter(Spmd *spmd, const Instr *instr, ShardedValue *r
   TRY(plan_operand(spmd, instr, &plan, 0, &operand));
   TRY(plan_operand(spmd, instr, &plan, 1, &source));
   TRY(plan_operand(spmd, instr, &plan, 2, &init));
-  spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(instr->name));
+  because_text(spmd, str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(instr->name)));
   Window window = op.window;
   window.at = arena_copy(spmd->scratch, window.at, window.n * sizeof *window.at);
   for (uint32_t d = 0; d < op.whole->rank; d++) {

@@ -104,7 +104,8 @@ static Status fetch_source(const WindowOp *op, const Plan *plan, uint32_t source
       sharding = sharding_with_dim(spmd->arena, sharding, d, (AxisList){0});
   because_result(spmd, op->instr, from->value.sharding, sharding);
   TRY(reshard(spmd, from->value, sharding, &value));
-  spmd->because = str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name));
+  because_text(spmd,
+               str_printf(spmd->scratch, "%.*s needs rows of its neighbours", STR_ARG(op->instr->name)));
   for (uint32_t d = 0; d < op->shape->rank; d++) {
     RowMap map = map_under(op, plan, source, d);
     if (plan->axes[d].n == 0 || row_map_is_plain(&map)) continue;

@@ -25,7 +25,7 @@ static bool only_arrays(const Shape *shape) {
 static Status partition_instr(Spmd *spmd, const Instr *instr, const ShardedValue *params,
                               ShardedValue *value) {
   spmd->instr = instr;
-  spmd->because = instr->name;
+  because_text(spmd, instr->name);
   RETURN_IF(!only_arrays(instr->shape),
             diag_fail(spmd->diag, STATUS_INVALID, instr->place,
                       "a program that comes partitioned may have it",

@@ -6,6 +6,13 @@
 
 #include "sim/shard/propagate.h"
 
+/* A value that does not lie as an op needs it; instructions of the flat module. A value that is its asker's
+ * own result lies as the op gives it. */
+typedef struct {
+  uint32_t comp, asker, value; /* asker NO_ID: nothing is known */
+  const Sharding *from, *wanted;
+} Conflict;
+
 /* Why a collective is in the program: the value that was there, the one that was wanted, in the words of the
  * user's program. */
 typedef struct {
@@ -13,6 +20,7 @@ typedef struct {
   Str because;          /* e.g. `dot.3 contracts "model"`, `reshard x from P('data') to P()` */
   Str whole;            /* the collective that it is a step of, e.g. all-gather.3; else empty */
   Origin origin;
+  Conflict conflict;
 } CollectiveReason;
 
 typedef struct {

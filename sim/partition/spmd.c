@@ -317,6 +317,11 @@ void spmd_collective(Spmd *spmd, uint32_t at, const GroupList *groups, bool glob
   CollectiveReason reason = {.comp = spmd->frame->comp, .instr = at};
   reason.because = str_copy(spmd->arena, spmd->because);
   if (spmd->instr != NULL) reason.origin = spmd->instr->origin;
+  reason.conflict = spmd->conflict;
+  if (spmd->conflict.asker != NO_ID) {
+    reason.conflict.from = sharding_copy(spmd->arena, spmd->conflict.from);
+    reason.conflict.wanted = sharding_copy(spmd->arena, spmd->conflict.wanted);
+  }
   VEC_PUSH(spmd->arena, &spmd->out->reasons, reason);
 }
 

@@ -54,6 +54,7 @@ typedef struct {
   Frame *frame;
   const Instr *instr; /* being partitioned: what is emitted takes over its metadata */
   Str because;        /* why the next collectives are needed */
+  Conflict conflict;  /* the same for tools */
   uint32_t *copied;   /* by computation of the flat module: its copy + 1 */
   uint32_t adders[DTYPE_COUNT];
   StrMap *route_index;

@@ -339,11 +339,12 @@ static ValueSharding value_sharding(const Graph *graph, Ids leaves, const Shape 
   return value;
 }
 
-static uint32_t origin_of(const Graph *graph, uint32_t comp, uint32_t at) {
+static ShardOrigin origin_of(const Graph *graph, uint32_t comp, uint32_t at) {
   Ids leaves = graph->leaves[comp][at];
-  if (leaves.n == 0) return NO_ID;
+  if (leaves.n == 0) return (ShardOrigin){comp, NO_ID};
   const Slot *slot = graph_slot(graph, leaves.at[0]);
-  return slot->origin_comp == comp && slot->origin_instr != at ? slot->origin_instr : NO_ID;
+  bool own = slot->origin_comp == comp && slot->origin_instr == at;
+  return (ShardOrigin){slot->origin_comp, own ? NO_ID : slot->origin_instr};
 }
 
 static const ManualBorder ***borders_of(const Graph *graph) {
@@ -364,13 +365,13 @@ static Shardings *table_of(Graph *graph) {
   settle_params(graph, table);
   settle_outputs(graph, table);
   table->values = ARENA_ARRAY(graph->arena, ValueSharding *, n + 1);
-  table->because = ARENA_ARRAY(graph->arena, uint32_t *, n + 1);
+  table->because = ARENA_ARRAY(graph->arena, ShardOrigin *, n + 1);
   for (uint32_t c = 0; c < n; c++) {
     const Comp *comp = module_comp(graph->module, c);
     table->values[c] = ARENA_ARRAY(graph->arena, ValueSharding, comp->instrs.n + 1);
-    table->because[c] = ARENA_ARRAY(graph->arena, uint32_t, comp->instrs.n + 1);
+    table->because[c] = ARENA_ARRAY(graph->arena, ShardOrigin, comp->instrs.n + 1);
     for (uint32_t i = 0; i < comp->instrs.n; i++) {
-      table->because[c][i] = NO_ID;
+      table->because[c][i] = (ShardOrigin){c, NO_ID};
       if (graph->leaves[c] == NULL) continue;
       table->because[c][i] = origin_of(graph, c, i);
       table->values[c][i] = value_sharding(graph, graph->leaves[c][i], comp->instrs.at[i].shape);

@@ -36,6 +36,11 @@ typedef struct {
   uint32_t n;
 } ManualBorder;
 
+/* An instruction whose sharding another took over; NO_ID: its own. */
+typedef struct {
+  uint32_t comp, instr;
+} ShardOrigin;
+
 /* For instruction i of computation c: values[c][i]. Scalars inside reduction computations have n == 0. Shapes
  * inside a manual region are local over the region's axes; shardings there speak of the remaining axes only.
  */
@@ -47,9 +52,7 @@ typedef struct {
    * where inferred). */
   const Sharding **params, **outputs;
   uint32_t n_params, n_outputs;
-  /* Where the sharding of each value came from, for `show`: an instruction of the same computation, or NO_ID
-   * for itself. */
-  uint32_t **because;
+  ShardOrigin **because;         /* where the sharding of each value came from */
   const ManualBorder ***borders; /* borders[c][i]; NULL where instruction i is none */
 } Shardings;
 
