@@ -229,15 +229,30 @@ static int64_t leaving_ps(const Pod *pod, Demand demand) {
   return demand.rounding_ps == 0 ? 0 : sum_of(demand.rounding_ps, demand_cycles_ps(pod, cycles));
 }
 
-static Part product_time(const Pod *pod, Demand demand) {
+KernelTimes demand_times(const Pod *pod, Demand demand) {
+  bool product = demand.mxu_ps > 0;
   double window_Bps = pod->hbm_bw_Bps * pod->hbm_window_efficiency;
   double moved = (double)demand.load_bytes + (double)demand.store_bytes;
-  const Part parts[] = {{demand.mxu_ps, BOUND_COMPUTE},
-                        {demand.vpu_ps, BOUND_COMPUTE},
-                        {demand.relayout_ps, BOUND_COMPUTE},
-                        {sum_of(ps_of(moved, window_Bps), leaving_ps(pod, demand)), BOUND_HBM}};
+  return (KernelTimes){.mxu = demand.mxu_ps,
+                       .vpu = demand.vpu_ps,
+                       .relayout = product ? demand.relayout_ps : 0,
+                       .windows = product ? ps_of(moved, window_Bps) : 0,
+                       .leaving = product ? leaving_ps(pod, demand) : 0,
+                       .edges = product ? edges_ps(pod, demand, window_Bps) : 0,
+                       .hbm = demand_hbm_ps(pod, demand),
+                       .vmem = ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps),
+                       .host = ps_of((double)demand.host_bytes, pod->host_bw_Bps),
+                       .start = product ? 0 : demand.start_ps};
+}
+
+static Part units_time(KernelTimes times) {
+  const Part parts[] = {
+      {times.mxu, BOUND_COMPUTE},
+      {times.vpu, BOUND_COMPUTE},
+      {times.relayout, BOUND_COMPUTE},
+      {sum_of(times.windows, times.leaving), times.windows >= times.leaving ? BOUND_HBM : BOUND_COMPUTE}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
-  time.ps = sum_of(time.ps, edges_ps(pod, demand, window_Bps));
+  time.ps = sum_of(time.ps, times.edges);
   return time;
 }
 
@@ -246,14 +261,12 @@ int64_t demand_hbm_ps(const Pod *pod, Demand demand) {
 }
 
 int64_t demand_ps(const Pod *pod, Demand demand, Bound *bound) {
-  const Part parts[] = {demand.mxu_ps > 0 ? product_time(pod, demand) : (Part){demand.vpu_ps, BOUND_COMPUTE},
-                        {demand_hbm_ps(pod, demand), BOUND_HBM},
-                        {ps_of((double)demand.vmem_bytes, pod->vmem_bw_Bps), BOUND_VMEM},
-                        {ps_of((double)demand.host_bytes, pod->host_bw_Bps), BOUND_HOST}};
+  KernelTimes times = demand_times(pod, demand);
+  const Part parts[] = {
+      units_time(times), {times.hbm, BOUND_HBM}, {times.vmem, BOUND_VMEM}, {times.host, BOUND_HOST}};
   Part time = longest(parts, sizeof parts / sizeof *parts);
-  int64_t start_ps = demand.mxu_ps > 0 ? 0 : demand.start_ps;
-  if (bound != NULL) *bound = start_ps > time.ps ? BOUND_LATENCY : time.bound;
-  return sum_of(time.ps, start_ps);
+  if (bound != NULL) *bound = times.start > time.ps ? BOUND_LATENCY : time.bound;
+  return sum_of(time.ps, times.start);
 }
 
 const char *bound_text(Bound bound) {

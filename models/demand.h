@@ -57,6 +57,17 @@ int64_t demand_cycles_ps(const Pod *pod, double cycles);
 Demand demand_add(Demand a, Demand b);
 /* The time that HBM takes for it, in picoseconds. */
 int64_t demand_hbm_ps(const Pod *pod, Demand demand);
+/* What the time of a kernel is made of, in picoseconds. */
+typedef struct {
+  int64_t mxu, vpu, relayout; /* the units at work */
+  int64_t windows, leaving;   /* of a product: its windows cross, and its results leave the arrays */
+  int64_t edges; /* of a product, beside the longest of those: start and steps, first load, last store */
+  int64_t hbm, vmem, host; /* bytes over bandwidth */
+  int64_t start;           /* of a kernel without a product, beside the longest of all */
+} KernelTimes;
+
+KernelTimes demand_times(const Pod *pod, Demand demand);
+
 /* The time on a chip alone, in picoseconds: the longest of MXU, VPU, HBM, VMEM and PCIe, which work side by
  * side, and for a product what its windows add; `bound` (may be NULL) says which. Never overflows: at most
  * 2^62. */

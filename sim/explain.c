@@ -173,10 +173,47 @@ static void add_no_work(Explanation *explanation) {
   buf_char(buf, '\n');
 }
 
+/* One part of a kernel's time, left out where there is none. */
+static void add_part(Explanation *explanation, const char *what, int64_t ps, const char *formula) {
+  if (ps == 0) return;
+  add_time(explanation, what, ps);
+  buf_printf(explanation->buf, "   %s\n", formula);
+}
+
+static void add_times(Explanation *explanation, const Demand *demand) {
+  StrBuf *buf = explanation->buf;
+  KernelTimes times = demand_times(&explanation->pipeline->config->pod, *demand);
+  buf_add(buf, STR("time = the longest of\n"));
+  add_part(explanation, "MXU", times.mxu, "cycles / clock");
+  add_part(explanation, "VPU", times.vpu, "operations / (lanes x sublanes x ALUs x clock)");
+  add_part(explanation, "relayout", times.relayout, "registers of operands that come in another layout");
+  if (times.windows > 0 || times.leaving > 0) {
+    add_time(explanation, "windows, results", times.windows + times.leaving);
+    buf_printf(buf, "   %" PRId64 " bytes in, %" PRId64 " out / (bandwidth x window efficiency), and ",
+               demand->load_bytes, demand->store_bytes);
+    human_time(buf, times.leaving);
+    buf_add(buf, STR(" of rounding results\n"));
+  }
+  add_part(explanation, "  and to these", times.edges,
+           "kernel start, steps, the first load and the last store");
+  if (times.hbm > 0) {
+    add_time(explanation, "HBM", times.hbm);
+    buf_printf(buf, "   %" PRId64 " bytes read and written / (bandwidth x efficiency)\n", demand->hbm_bytes);
+  }
+  if (demand->copy_bytes > 0)
+    buf_printf(buf, "   beside it %" PRId64 " bytes to or from VMEM for other kernels\n", demand->copy_bytes);
+  if (times.vmem > 0) {
+    add_time(explanation, "VMEM", times.vmem);
+    buf_printf(buf, "   %" PRId64 " bytes / bandwidth\n", demand->vmem_bytes);
+  }
+  add_part(explanation, "and its start", times.start, "cycles / clock");
+  add_part(explanation, "= on a chip alone", explanation->step->time_ps,
+           "beside DMAs, which go through the same HBM, it may take longer");
+}
+
 static void add_compute(Explanation *explanation) {
   StrBuf *buf = explanation->buf;
   const Step *step = explanation->step;
-  const Pod *pod = &explanation->pipeline->config->pod;
   const Demand *demand = &step->demand;
   for (uint32_t i = 0; i < step->instrs.n; i++) {
     const Module *module = explanation->pipeline->laid->module;
@@ -184,30 +221,7 @@ static void add_compute(Explanation *explanation) {
     add_matmul(explanation, instr);
     add_kernel(explanation, instr);
   }
-  buf_add(buf, STR("time = the longest of\n"));
-  add_time(explanation, "MXU", demand->mxu_ps);
-  buf_add(buf, STR("   cycles / clock, or the rounding of the results\n"));
-  add_time(explanation, "VPU", demand->vpu_ps);
-  buf_add(buf, STR("   operations / (lanes x sublanes x ALUs x clock)\n"));
-  add_time(explanation, "HBM",
-           (int64_t)((double)(demand->hbm_bytes + demand->copy_bytes) /
-                     (pod->hbm_bw_Bps * pod->hbm_efficiency) * 1e12));
-  buf_printf(buf, "   %" PRId64 " bytes read and written / (bandwidth x efficiency)\n", demand->hbm_bytes);
-  if (demand->copy_bytes > 0)
-    buf_printf(buf, "   beside it %" PRId64 " bytes to or from VMEM for other kernels\n", demand->copy_bytes);
-  add_time(explanation, "VMEM", (int64_t)((double)demand->vmem_bytes / pod->vmem_bw_Bps * 1e12));
-  buf_printf(buf, "   %" PRId64 " bytes / bandwidth\n", demand->vmem_bytes);
-  if (demand->mxu_ps > 0) {
-    buf_printf(buf,
-               "  and for a product  start and steps, the first load and the last store: %" PRId64
-               " bytes in, %" PRId64 " out in windows\n",
-               demand->load_bytes, demand->store_bytes);
-  }
-  if (demand->mxu_ps == 0 && demand->start_ps > 0) {
-    add_time(explanation, "and its start", demand->start_ps);
-    buf_add(buf, STR("   cycles / clock\n"));
-  }
-  buf_add(buf, STR("  and beside DMAs    what they read and write meanwhile goes through the same HBM\n"));
+  add_times(explanation, demand);
   buf_printf(buf, "bound by %s; ", bound_text(step->bound));
   human_flops(buf, demand->flops);
   if (demand->hbm_bytes > 0)

@@ -172,7 +172,7 @@ uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t f
 
 void because_text(Spmd *spmd, Str text) {
   spmd->because = text;
-  spmd->conflict = (Conflict){.asker = NO_ID};
+  spmd->conflict = (Conflict){0};
 }
 
 /* `instr` stands in the flat computation, or is made up: then nothing more is known. */
@@ -181,8 +181,9 @@ static void set_conflict(Spmd *spmd, const Instr *instr, uint32_t value, const S
   const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
   ptrdiff_t at = instr - comp->instrs.at;
   bool known = at >= 0 && at < (ptrdiff_t)comp->instrs.n && from != NULL;
-  uint32_t asker = known ? (uint32_t)at : NO_ID;
-  spmd->conflict = (Conflict){spmd->frame->flat, asker, value == NO_ID ? asker : value, from, wanted};
+  uint32_t asker = (uint32_t)at;
+  spmd->conflict = known ? (Conflict){spmd->frame->flat, asker, value == NO_ID ? asker : value, from, wanted}
+                         : (Conflict){0};
 }
 
 void because_operand(Spmd *spmd, const Instr *instr, uint32_t operand, const Sharding *wanted) {

@@ -9,8 +9,8 @@
 /* A value that does not lie as an op needs it; instructions of the flat module. A value that is its asker's
  * own result lies as the op gives it. */
 typedef struct {
-  uint32_t comp, asker, value; /* asker NO_ID: nothing is known */
-  const Sharding *from, *wanted;
+  uint32_t comp, asker, value;
+  const Sharding *from, *wanted; /* NULL: nothing is known */
 } Conflict;
 
 /* Why a collective is in the program: the value that was there, the one that was wanted, in the words of the

@@ -318,7 +318,7 @@ void spmd_collective(Spmd *spmd, uint32_t at, const GroupList *groups, bool glob
   reason.because = str_copy(spmd->arena, spmd->because);
   if (spmd->instr != NULL) reason.origin = spmd->instr->origin;
   reason.conflict = spmd->conflict;
-  if (spmd->conflict.asker != NO_ID) {
+  if (spmd->conflict.from != NULL) {
     reason.conflict.from = sharding_copy(spmd->arena, spmd->conflict.from);
     reason.conflict.wanted = sharding_copy(spmd->arena, spmd->conflict.wanted);
   }
