@@ -282,23 +282,36 @@ Status mosaic_matmul(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
 }
 
 /* The loop dimensions that an operand's dimensions are: of affine_map<(d0, d1, d2) -> (d0, d2)> 0 and 2. */
-static bool parse_map(const MosaicAttr *map, int64_t *loops, uint32_t *n) {
+typedef struct {
+  int64_t at[EVAL_MAX_RANK];
+  uint32_t n;
+} Loops;
+
+static bool parse_map(const MosaicAttr *map, Loops *loops) {
   if (map->kind != MOSAIC_ATTR_TEXT) return false;
   size_t at = str_find(map->text, '>');
-  for (*n = 0; at < map->text.n; at++) {
+  for (loops->n = 0; at < map->text.n; at++) {
     if (map->text.at[at] != 'd') continue;
     Str digits = str_sub(map->text, at + 1, map->text.n);
     size_t end = 0;
     while (end < digits.n && digits.at[end] >= '0' && digits.at[end] <= '9') end++;
-    if (*n == EVAL_MAX_RANK || !str_to_int(str_sub(digits, 0, end), &loops[*n])) return false;
-    (*n)++;
+    if (loops->n == EVAL_MAX_RANK || !str_to_int(str_sub(digits, 0, end), &loops->at[loops->n])) return false;
+    loops->n++;
   }
   return true;
 }
 
-static int64_t find_loop(const int64_t *loops, uint32_t n, int64_t loop) {
-  for (uint32_t i = 0; i < n; i++) {
-    if (loops[i] == loop) return i;
+/* The maps of both operands and the result. */
+static bool parse_maps(const MosaicOp *op, Loops maps[3]) {
+  const MosaicAttr *attr = mosaic_attr(op, "indexing_maps");
+  if (attr == NULL || attr->kind != MOSAIC_ATTR_ARRAY || attr->n != 3) return false;
+  return parse_map(attr->items[0], &maps[0]) && parse_map(attr->items[1], &maps[1]) &&
+         parse_map(attr->items[2], &maps[2]);
+}
+
+static int64_t find_loop(const Loops *loops, int64_t loop) {
+  for (uint32_t i = 0; i < loops->n; i++) {
+    if (loops->at[i] == loop) return i;
   }
   return -1;
 }
@@ -307,31 +320,38 @@ static void list_add(DotText *dot, uint32_t list, int64_t dim) {
   dot->numbers[list][dot->lists[list].n++] = dim;
 }
 
+static void list_operands(DotText *dot, const Loops *left, const Loops *right, const Loops *out) {
+  for (uint32_t d = 0; d < left->n; d++) {
+    int64_t in_right = find_loop(right, left->at[d]);
+    bool kept = find_loop(out, left->at[d]) >= 0;
+    if (in_right < 0) {
+      list_add(dot, LHS_FREE, d);
+    } else {
+      list_add(dot, kept ? LHS_BATCH : LHS_CONTRACTING, d);
+      list_add(dot, kept ? RHS_BATCH : RHS_CONTRACTING, in_right);
+    }
+  }
+  for (uint32_t d = 0; d < right->n; d++)
+    if (find_loop(left, right->at[d]) < 0) list_add(dot, RHS_FREE, d);
+}
+
+static void list_output(DotText *dot, const Loops *left, const Loops *right, const Loops *out) {
+  for (uint32_t d = 0; d < out->n; d++) {
+    int64_t in_left = find_loop(left, out->at[d]);
+    list_add(dot, OUTPUT_ORDER, in_left >= 0 ? 0 : 1);
+    list_add(dot, OUTPUT_ORDER, in_left >= 0 ? in_left : find_loop(right, out->at[d]));
+  }
+}
+
 /* A product told by index maps: a loop of both operands is contracted, or with the result a batch dimension.
  */
 Status mosaic_contract(MosaicFrame *frame, const MosaicOp *op, Opcode hlo) {
   (void)hlo;
-  const MosaicAttr *maps = mosaic_attr(op, "indexing_maps");
-  int64_t loops[3][EVAL_MAX_RANK];
-  uint32_t n[3] = {0};
-  bool good = maps != NULL && maps->kind == MOSAIC_ATTR_ARRAY && maps->n == 3;
-  for (uint32_t i = 0; good && i < 3; i++) good = parse_map(maps->items[i], loops[i], &n[i]);
-  RETURN_IF(!good, mosaic_unsupported(frame, op, "its index maps"));
+  Loops maps[3];
+  RETURN_IF(!parse_maps(op, maps), mosaic_unsupported(frame, op, "its index maps"));
   DotText dot = {0};
   for (uint32_t i = 0; i < DOT_LISTS; i++) dot.lists[i].at = dot.numbers[i];
-  for (uint32_t d = 0; d < n[0]; d++) {
-    int64_t right = find_loop(loops[1], n[1], loops[0][d]), out = find_loop(loops[2], n[2], loops[0][d]);
-    if (right < 0) list_add(&dot, LHS_FREE, d);
-    if (right >= 0) list_add(&dot, out < 0 ? LHS_CONTRACTING : LHS_BATCH, d);
-    if (right >= 0) list_add(&dot, out < 0 ? RHS_CONTRACTING : RHS_BATCH, right);
-  }
-  for (uint32_t d = 0; d < n[1]; d++) {
-    if (find_loop(loops[0], n[0], loops[1][d]) < 0) list_add(&dot, RHS_FREE, d);
-  }
-  for (uint32_t d = 0; d < n[2]; d++) {
-    int64_t left = find_loop(loops[0], n[0], loops[2][d]), right = find_loop(loops[1], n[1], loops[2][d]);
-    list_add(&dot, OUTPUT_ORDER, left >= 0 ? 0 : 1);
-    list_add(&dot, OUTPUT_ORDER, left >= 0 ? left : right);
-  }
+  list_operands(&dot, &maps[0], &maps[1], &maps[2]);
+  list_output(&dot, &maps[0], &maps[1], &maps[2]);
   return run_product(frame, op, &dot);
 }

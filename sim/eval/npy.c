@@ -41,6 +41,11 @@ static bool take(Str *at, char c) {
   return true;
 }
 
+static bool next_is(Str at, char c) {
+  at = skip_blanks(at);
+  return at.n > 0 && at.at[0] == c;
+}
+
 static bool take_word(Str *at, const char *word) {
   *at = skip_blanks(*at);
   if (!str_starts(*at, word)) return false;
@@ -92,37 +97,47 @@ static bool take_shape(Str *at, NpyHeader *header) {
     if (header->rank == MAX_RANK || !take_size(at, &size)) return false;
     if (__builtin_mul_overflow(header->elements, size, &header->elements)) return false;
     header->dims[header->rank++] = size;
-    if (!take(at, ',') && (header->rank < 2 || skip_blanks(*at).n == 0 || skip_blanks(*at).at[0] != ')'))
-      return false;
+    if (!take(at, ',') && (header->rank < 2 || !next_is(*at, ')'))) return false;
   }
   return true;
 }
 
-static bool take_flag(Str *at, bool *flag) {
-  *flag = take_word(at, "True");
-  return *flag || take_word(at, "False");
+static bool take_order(Str *at, NpyHeader *header) {
+  header->fortran = take_word(at, "True");
+  return header->fortran || take_word(at, "False");
+}
+
+static const struct {
+  const char *key;
+  bool (*take)(Str *at, NpyHeader *header);
+} keys[] = {{"descr", take_descr}, {"fortran_order", take_order}, {"shape", take_shape}};
+
+enum { N_KEYS = sizeof keys / sizeof *keys };
+
+static bool take_key(Str *at, NpyHeader *header, bool *seen) {
+  Str key;
+  if (!take_quoted(at, &key) || !take(at, ':')) return false;
+  for (uint32_t k = 0; k < N_KEYS; k++) {
+    if (!str_is(key, keys[k].key)) continue;
+    bool again = seen[k];
+    seen[k] = true;
+    return !again && keys[k].take(at, header);
+  }
+  return false;
 }
 
 /* {'descr': '<f4', 'fortran_order': False, 'shape': (8, 16), } in any order of keys. */
 static bool parse_header(Str text, NpyHeader *header) {
   Str at = text;
-  bool descr = false, order = false, shape = false;
+  bool seen[N_KEYS] = {false};
   if (!take(&at, '{')) return false;
   while (!take(&at, '}')) {
-    Str key;
-    if (!take_quoted(&at, &key) || !take(&at, ':')) return false;
-    bool *seen = str_is(key, "descr")           ? &descr
-                 : str_is(key, "fortran_order") ? &order
-                 : str_is(key, "shape")         ? &shape
-                                                : NULL;
-    if (seen == NULL || *seen) return false;
-    *seen = true;
-    if (seen == &descr && !take_descr(&at, header)) return false;
-    if (seen == &order && !take_flag(&at, &header->fortran)) return false;
-    if (seen == &shape && !take_shape(&at, header)) return false;
-    if (!take(&at, ',') && (skip_blanks(at).n == 0 || skip_blanks(at).at[0] != '}')) return false;
+    if (!take_key(&at, header, seen)) return false;
+    if (!take(&at, ',') && !next_is(at, '}')) return false;
   }
-  return descr && order && shape && skip_blanks(at).n == 0;
+  for (uint32_t k = 0; k < N_KEYS; k++)
+    if (!seen[k]) return false;
+  return skip_blanks(at).n == 0;
 }
 
 /* --- reading --- */
@@ -165,22 +180,22 @@ static Status check_size(const NpyBytes *bytes, const NpyHeader *header, uint64_
   return STATUS_OK;
 }
 
-/* Whether elements of this kind serve as values of `dtype`. */
+/* Whether elements of this kind serve as values of `dtype`: numpy has kinds of its own for the wide ones
+ * only; the others come as their bits, bf16 as float32 too. */
 static bool serves(const NpyHeader *header, DType dtype) {
+  if (dtype == DTYPE_BF16 && header->kind == 'f' && header->size == 4) return true;
+  if (header->size != dtype_bytes(dtype)) return false;
   char kind = header->kind;
-  uint32_t bits = dtype_bits(dtype), size = header->size;
-  bool same_size = size == dtype_bytes(dtype), raw = kind == 'V' && same_size;
+  bool sub_byte = dtype_bits(dtype) < 8, bits = kind == 'u' || kind == 'V';
   switch (dtype_class(dtype)) {
-  case DCLASS_PRED: return kind == 'b' && same_size;
-  case DCLASS_SIGNED: return (kind == 'i' && same_size) || (raw && bits < 8);
-  case DCLASS_UNSIGNED: return (kind == 'u' && same_size) || (raw && bits < 8);
-  case DCLASS_COMPLEX: return kind == 'c' && same_size;
-  case DCLASS_OTHER: return false;
-  case DCLASS_FLOAT: break;
+  case DCLASS_PRED: return kind == 'b';
+  case DCLASS_SIGNED: return kind == 'i' || (sub_byte && kind == 'V');
+  case DCLASS_UNSIGNED: return kind == 'u' || (sub_byte && kind == 'V');
+  case DCLASS_COMPLEX: return kind == 'c';
+  case DCLASS_FLOAT: return dtype_bits(dtype) <= 8 || dtype == DTYPE_BF16 ? bits : kind == 'f';
+  case DCLASS_OTHER: break;
   }
-  if (bits <= 8) return (kind == 'u' && same_size) || raw;
-  if (dtype == DTYPE_BF16) return (kind == 'u' && same_size) || raw || (kind == 'f' && size == 4);
-  return kind == 'f' && same_size;
+  return false;
 }
 
 static Status check_shape(const NpyBytes *bytes, const NpyHeader *header, const Shape *shape, Diag *diag) {

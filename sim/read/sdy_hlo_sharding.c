@@ -256,39 +256,44 @@ static uint32_t order_pieces(const Export *export, const Pieces *all, uint32_t *
 
 /* Writing. */
 
-/* Pieces that stay neighbours count as one: [4,2]T(0,1) is [8]. */
+/* Pieces that stay neighbours; `first` is the place of the first in the mesh. */
+typedef struct {
+  int64_t size;
+  uint32_t first;
+} Run;
+
+/* Neighbours count as one, [4,2]T(0,1) is [8], and pieces of one device for nothing. */
+static uint32_t join_neighbours(const Pieces *all, const uint32_t *order, Run *runs) {
+  uint32_t place[MOST_PIECES], n = 0;
+  for (uint32_t p = 0, next = 0; p < all->n; p++) {
+    place[p] = next;
+    next += all->at[p].size != 1;
+  }
+  for (uint32_t i = 0, before = 0; i < all->n; i++) {
+    const Piece *piece = &all->at[order[i]];
+    if (piece->size == 1) continue;
+    if (n > 0 && place[order[i]] == before + 1)
+      runs[n - 1].size *= piece->size;
+    else
+      runs[n++] = (Run){piece->size, place[order[i]]};
+    before = place[order[i]];
+  }
+  return n;
+}
+
+/* The runs in the order of the mesh, and where each went. */
 static void print_iota(StrBuf *buf, const Pieces *all, const uint32_t *order) {
-  int64_t sizes[MOST_PIECES];
-  uint32_t group[MOST_PIECES], rank[MOST_PIECES], places[MOST_PIECES], n = 0;
-  uint32_t kept[MOST_PIECES], n_kept = 0;
-  for (uint32_t i = 0; i < all->n; i++) {
-    if (all->at[order[i]].size != 1) kept[n_kept++] = order[i];
-  }
-  for (uint32_t p = 0, k = 0; p < all->n; p++) { /* places among the pieces that are not of size 1 */
-    rank[p] = k;
-    k += all->at[p].size != 1;
-  }
-  for (uint32_t i = 0; i < n_kept; i++) {
-    bool joins = i > 0 && rank[kept[i]] == rank[kept[i - 1]] + 1;
-    if (joins) {
-      sizes[n - 1] *= all->at[kept[i]].size;
-      continue;
-    }
-    group[n] = rank[kept[i]];
-    sizes[n++] = all->at[kept[i]].size;
-  }
-  /* Groups in the order of the mesh, and where each went. */
-  for (uint32_t g = 0; g < n; g++) {
-    places[g] = 0;
-    for (uint32_t other = 0; other < n; other++) places[g] += group[other] < group[g];
+  Run runs[MOST_PIECES];
+  uint32_t places[MOST_PIECES] = {0}, in_mesh[MOST_PIECES] = {0}, n = join_neighbours(all, order, runs);
+  for (uint32_t r = 0; r < n; r++) {
+    for (uint32_t other = 0; other < n; other++) places[r] += runs[other].first < runs[r].first;
+    in_mesh[places[r]] = r;
   }
   buf_add(buf, STR("<=["));
-  for (uint32_t place = 0; place < n; place++) {
-    for (uint32_t g = 0; g < n; g++)
-      if (places[g] == place) buf_printf(buf, "%s%lld", place == 0 ? "" : ",", (long long)sizes[g]);
-  }
+  for (uint32_t place = 0; place < n; place++)
+    buf_printf(buf, "%s%lld", place == 0 ? "" : ",", (long long)runs[in_mesh[place]].size);
   buf_char(buf, ']');
-  for (uint32_t g = 0; g < n && n > 1; g++) buf_printf(buf, "%s%u", g == 0 ? "T(" : ",", places[g]);
+  for (uint32_t r = 0; r < n && n > 1; r++) buf_printf(buf, "%s%u", r == 0 ? "T(" : ",", places[r]);
   if (n > 1) buf_char(buf, ')');
 }
 

@@ -48,36 +48,61 @@ static void ragged_factor(Rule *rule, int64_t lhs, int64_t rhs, int64_t sizes, i
   rule_factor(rule, dims, size, kind);
 }
 
+typedef struct {
+  Ints lhs_batch, rhs_batch, lhs_contract, rhs_contract, ragged, groups;
+} RaggedDims;
+
+static RaggedDims ragged_dims(const Instr *instr) {
+  return (RaggedDims){.lhs_batch = instr_ints(instr, ATTR_lhs_batch_dims),
+                      .rhs_batch = instr_ints(instr, ATTR_rhs_batch_dims),
+                      .lhs_contract = instr_ints(instr, ATTR_lhs_contracting_dims),
+                      .rhs_contract = instr_ints(instr, ATTR_rhs_contracting_dims),
+                      .ragged = instr_ints(instr, ATTR_lhs_ragged_dims),
+                      .groups = instr_ints(instr, ATTR_rhs_group_dims)};
+}
+
+/* The groups: the result's first dimension where what is contracted is ragged. */
+static void ragged_groups(Rule *rule, const RaggedDims *dims, int64_t *out) {
+  int64_t last_size = (int64_t)rule_operand(rule, 2)->rank - 1;
+  if (dims->ragged.n == 1 && ints_have(dims->lhs_contract, dims->ragged.at[0]))
+    ragged_factor(rule, NO_DIM, NO_DIM, last_size, (*out)++, FACTOR_NEED_REPLICATION);
+  else if (dims->groups.n != 0)
+    ragged_factor(rule, NO_DIM, dims->groups.at[0], last_size, NO_DIM, FACTOR_NEED_REPLICATION);
+}
+
+static void ragged_batches(Rule *rule, const RaggedDims *dims, int64_t *out) {
+  bool sizes_have = rule_operand(rule, 2)->rank > 1;
+  for (uint32_t b = 0; b < dims->lhs_batch.n; b++)
+    ragged_factor(rule, dims->lhs_batch.at[b], dims->rhs_batch.at[b], sizes_have ? (int64_t)b : NO_DIM,
+                  (*out)++, FACTOR_PASS_THROUGH);
+}
+
+/* Dimensions of one operand and the result. */
+static void ragged_free(Rule *rule, const RaggedDims *dims, int64_t *out) {
+  for (uint32_t d = 0; d < rule_operand(rule, 0)->rank; d++) {
+    if (ints_have(dims->lhs_batch, d) || ints_have(dims->lhs_contract, d)) continue;
+    FactorKind kind = ints_have(dims->ragged, d) ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH;
+    ragged_factor(rule, d, NO_DIM, NO_DIM, (*out)++, kind);
+  }
+  for (uint32_t d = 0; d < rule_operand(rule, 1)->rank; d++) {
+    if (ints_have(dims->rhs_batch, d) || ints_have(dims->rhs_contract, d) || ints_have(dims->groups, d))
+      continue;
+    ragged_factor(rule, NO_DIM, d, NO_DIM, (*out)++, FACTOR_PASS_THROUGH);
+  }
+}
+
 /* As a dot, but that groups of the ragged dimension and the groups themselves are needed whole. */
 bool rule_ragged_dot(Rule *rule) {
-  const Instr *instr = rule->instr;
   if (rule->n_operands != 3) return false;
-  const Shape *lhs = rule_operand(rule, 0), *rhs = rule_operand(rule, 1), *sizes = rule_operand(rule, 2);
-  Ints lhs_batch = instr_ints(instr, ATTR_lhs_batch_dims), rhs_batch = instr_ints(instr, ATTR_rhs_batch_dims);
-  Ints lhs_contract = instr_ints(instr, ATTR_lhs_contracting_dims);
-  Ints rhs_contract = instr_ints(instr, ATTR_rhs_contracting_dims);
-  Ints ragged = instr_ints(instr, ATTR_lhs_ragged_dims), groups = instr_ints(instr, ATTR_rhs_group_dims);
-  int64_t out = 0, last_size = (int64_t)sizes->rank - 1;
-  if (ragged.n == 1 && ints_have(lhs_contract, ragged.at[0]))
-    ragged_factor(rule, NO_DIM, NO_DIM, last_size, out++, FACTOR_NEED_REPLICATION);
-  else if (groups.n != 0)
-    ragged_factor(rule, NO_DIM, groups.at[0], last_size, NO_DIM, FACTOR_NEED_REPLICATION);
-  for (uint32_t b = 0; b < lhs_batch.n; b++)
-    ragged_factor(rule, lhs_batch.at[b], rhs_batch.at[b], sizes->rank > 1 ? (int64_t)b : NO_DIM, out++,
-                  FACTOR_PASS_THROUGH);
-  for (uint32_t d = 0; d < lhs->rank; d++) {
-    if (ints_have(lhs_batch, d) || ints_have(lhs_contract, d)) continue;
-    FactorKind kind = ints_have(ragged, d) ? FACTOR_NEED_REPLICATION : FACTOR_PASS_THROUGH;
-    ragged_factor(rule, d, NO_DIM, NO_DIM, out++, kind);
-  }
-  for (uint32_t d = 0; d < rhs->rank; d++) {
-    if (!ints_have(rhs_batch, d) && !ints_have(rhs_contract, d) && !ints_have(groups, d))
-      ragged_factor(rule, NO_DIM, d, NO_DIM, out++, FACTOR_PASS_THROUGH);
-  }
-  for (uint32_t c = 0; c < lhs_contract.n; c++) {
-    bool cut = ints_have(ragged, lhs_contract.at[c]);
-    ragged_factor(rule, lhs_contract.at[c], rhs_contract.at[c], NO_DIM, NO_DIM,
-                  cut ? FACTOR_NEED_REPLICATION : FACTOR_REDUCTION);
+  RaggedDims dims = ragged_dims(rule->instr);
+  int64_t out = 0;
+  ragged_groups(rule, &dims, &out);
+  ragged_batches(rule, &dims, &out);
+  ragged_free(rule, &dims, &out);
+  for (uint32_t c = 0; c < dims.lhs_contract.n; c++) {
+    int64_t lhs = dims.lhs_contract.at[c], rhs = dims.rhs_contract.at[c];
+    FactorKind kind = ints_have(dims.ragged, lhs) ? FACTOR_NEED_REPLICATION : FACTOR_REDUCTION;
+    ragged_factor(rule, lhs, rhs, NO_DIM, NO_DIM, kind);
   }
   return true;
 }

@@ -50,6 +50,22 @@ static void start_dim(Side *side) {
   if (side->left == 1 && !at_end(side)) side->left = side->shape->dims[side->dim];
 }
 
+static void cut_in(Rule *rule, Side *in, int64_t factor) {
+  rule_factor_unary(rule, in->dim, NO_DIM, factor, FACTOR_PASS_THROUGH);
+  cut(in, factor);
+}
+
+static void cut_out(Rule *rule, Side *out, int64_t factor) {
+  rule_factor_unary(rule, NO_DIM, out->dim, factor, FACTOR_PASS_THROUGH);
+  cut(out, factor);
+}
+
+static void cut_both(Rule *rule, Side *in, Side *out, int64_t factor) {
+  rule_factor_unary(rule, in->dim, out->dim, factor, FACTOR_PASS_THROUGH);
+  cut(in, factor);
+  cut(out, factor);
+}
+
 /* The factor that the side which lags behind takes alone: up to the other side where that is a whole number
  * of times away, else without the part that both may still share. */
 static int64_t factor_alone(const Side *behind, const Side *ahead) {
@@ -58,31 +74,34 @@ static int64_t factor_alone(const Side *behind, const Side *ahead) {
   return behind->left > shared ? behind->left / shared : behind->left;
 }
 
+/* The next factor of what is left of both dimensions: of both where they are as far and share one, else of
+ * the side that lags behind, or of each. */
+static void cut_next(Rule *rule, Side *in, Side *out) {
+  start_dim(in);
+  start_dim(out);
+  int64_t shared = sizes_gcd(in->left, out->left);
+  if (in->done < out->done) {
+    cut_in(rule, in, factor_alone(in, out));
+  } else if (out->done < in->done) {
+    cut_out(rule, out, factor_alone(out, in));
+  } else if (shared > 1) {
+    cut_both(rule, in, out, shared);
+  } else {
+    cut_in(rule, in, in->left);
+    cut_out(rule, out, out->left);
+  }
+}
+
 bool rule_reshape(Rule *rule) {
   Side in = {rule_operand(rule, 0), 0, 1, 1}, out = {rule_result(rule, 0), 0, 1, 1};
   if (shape_elements(in.shape) == 0) return false;
   while (!at_end(&in) || !at_end(&out)) {
-    if (at_one(&in)) {
-      rule_factor_unary(rule, in.dim++, NO_DIM, 1, FACTOR_PASS_THROUGH);
-      continue;
-    }
-    if (at_one(&out)) {
-      rule_factor_unary(rule, NO_DIM, out.dim++, 1, FACTOR_PASS_THROUGH);
-      continue;
-    }
-    start_dim(&in);
-    start_dim(&out);
-    int64_t shared = sizes_gcd(in.left, out.left);
-    bool both = in.done == out.done && shared > 1;
-    bool only_in = in.done < out.done || (in.done == out.done && !both);
-    bool only_out = out.done < in.done || (in.done == out.done && !both);
-    int64_t in_factor = both ? shared : in.done == out.done ? in.left : factor_alone(&in, &out);
-    int64_t out_factor = both ? shared : in.done == out.done ? out.left : factor_alone(&out, &in);
-    if (both) rule_factor_unary(rule, in.dim, out.dim, shared, FACTOR_PASS_THROUGH);
-    if (only_in) rule_factor_unary(rule, in.dim, NO_DIM, in_factor, FACTOR_PASS_THROUGH);
-    if (only_out) rule_factor_unary(rule, NO_DIM, out.dim, out_factor, FACTOR_PASS_THROUGH);
-    if (both || only_in) cut(&in, in_factor);
-    if (both || only_out) cut(&out, out_factor);
+    if (at_one(&in))
+      cut_in(rule, &in, 1);
+    else if (at_one(&out))
+      cut_out(rule, &out, 1);
+    else
+      cut_next(rule, &in, &out);
   }
   return true;
 }
