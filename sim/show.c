@@ -146,7 +146,7 @@ static void add_copies(StrBuf *buf, const Pipeline *pipeline) {
     for (uint32_t i = 0; i < comp->instrs.n; i++) {
       Str reason = copy_reason(buf->arena, module, c, i);
       if (reason.n == 0) continue;
-      if (!any) buf_add(buf, STR("copies to other layouts\n"));
+      if (!any) buf_add(buf, STR("copies to other layouts, and to memory of their own\n"));
       any = true;
       buf_add(buf, STR("  "));
       add_column(buf, comp->instrs.at[i].name, NAME_WIDTH);

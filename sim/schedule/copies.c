@@ -68,13 +68,16 @@ static void note_needs(Copier *copier) {
   }
 }
 
-/* The kernel of a place, with what it reads from HBM. Of what it slices it finds out only then which part. */
+/* The kernel of a place, with what it reads from HBM. Of what it slices it finds out only then which part. A
+ * copy leaves HBM no time, being one itself. */
 static void note_kernel(Copier *copier, uint32_t at, uint32_t leader) {
   Demand demand = group_demand(copier->pod, copier->module, copier->comp, copier->groups, leader);
   double hbm_Bps = copier->pod->hbm_bw_Bps * copier->pod->hbm_efficiency;
   copier->slots[at].hbm_bytes = (double)demand.hbm_bytes;
   demand.hbm_bytes = demand.load_bytes = demand.store_bytes = 0;
-  copier->slots[at].compute_bytes = (double)demand_ps(copier->pod, demand, NULL) * 1e-12 * hbm_Bps;
+  bool copies = copier->body->instrs.at[leader].op == OP_COPY;
+  double compute_ps = copies ? 0 : (double)demand_ps(copier->pod, demand, NULL);
+  copier->slots[at].compute_bytes = compute_ps * 1e-12 * hbm_Bps;
   Reads reads = group_reads(copier->arena, copier->pod, copier->module, copier->comp, copier->groups, leader);
   for (uint32_t i = 0; i < reads.n; i++) {
     Read read = reads.at[i];

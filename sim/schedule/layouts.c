@@ -1,5 +1,6 @@
 /* Layout assignment. In: a program for one device, not scheduled yet; out: the same with a layout on each
- * value that lies otherwise than the order that pads least, and copies in between.
+ * value that lies otherwise than the order that pads least, and copies in between, and of what products'
+ * kernels would write over (carried_gathers.h).
  *
  * The one idea: few ops care. Convolutions say how they want their operands and give their result
  * (models/convolution.h), the entry's parameters and results lie in the order that pads least, and all other
@@ -12,6 +13,7 @@
 #include "models/convolution.h"
 #include "models/relayout.h"
 #include "models/tiling.h"
+#include "sim/schedule/carried_gathers.h"
 
 typedef struct {
   Arena *arena;
@@ -107,14 +109,25 @@ static void assign(Assigner *assigner) {
 typedef struct {
   const Assigner *assigner;
   Module *module;
-  uint32_t *moved; /* by instruction of the source */
-  StrMap *copies;  /* those there are, by value and order */
+  uint32_t *moved;     /* by instruction of the source; NO_ID: not written yet */
+  const bool *carried; /* by the same: as carried_gathers(); NULL: none */
+  uint32_t *sent;      /* by carried gather: the copy that it sends */
+  StrMap *copies;      /* those there are, by value and order */
 } Writer;
 
 static const Shape *laid(const Writer *writer, const Shape *shape, Ints order) {
   Arena *arena = writer->module->arena;
   order.at = arena_copy(arena, order.at, order.n * sizeof *order.at);
   return shape_laid(arena, shape, order);
+}
+
+/* A copy of `operand`, for `source` of the program as it was. */
+static uint32_t add_copy(Writer *writer, const Instr *source, const Shape *shape, uint32_t operand) {
+  uint32_t comp = writer->assigner->comp;
+  uint32_t copy = comp_add(writer->module, comp, OP_COPY, STR("copy"), shape, &operand, 1);
+  comp_instr(writer->module, comp, copy)->origin = source->origin;
+  comp_instr(writer->module, comp, copy)->region = source->region;
+  return copy;
 }
 
 /* A value in another order, made once for all who want it. */
@@ -125,10 +138,7 @@ static uint32_t relaid(Writer *writer, uint32_t value, Ints order) {
   Str key = str_printf(assigner->arena, "%u%.*s", value, STR_ARG(order_text(assigner->arena, shape)));
   uint32_t copy;
   if (map_get(writer->copies, key, &copy)) return copy;
-  uint32_t operand = writer->moved[value];
-  copy = comp_add(writer->module, assigner->comp, OP_COPY, STR("copy"), shape, &operand, 1);
-  comp_instr(writer->module, assigner->comp, copy)->origin = source->origin;
-  comp_instr(writer->module, assigner->comp, copy)->region = source->region;
+  copy = add_copy(writer, source, shape, writer->moved[value]);
   map_put(writer->copies, key, copy);
   return copy;
 }
@@ -162,6 +172,7 @@ static void write_instr(Writer *writer, uint32_t at) {
   uint32_t *operands = ARENA_ARRAY(assigner->arena, uint32_t, instr->operands.n);
   for (uint32_t k = 0; k < instr->operands.n; k++)
     operands[k] = in_order(writer, instr->operands.at[k], wanted_order(assigner, at, k));
+  if (writer->carried != NULL && writer->carried[at]) operands[0] = writer->sent[at];
   uint32_t made = comp_add_like(writer->module, assigner->comp, instr, operands, instr->operands.n);
   if (assigner->orders[at].n > 0)
     comp_instr(writer->module, assigner->comp, made)->shape =
@@ -169,10 +180,38 @@ static void write_instr(Writer *writer, uint32_t at) {
   writer->moved[at] = made;
 }
 
-static void write_comp(const Assigner *assigner, Module *module, uint32_t *moved) {
-  Writer writer = {assigner, module, moved, map_new(assigner->arena)};
+/* A parameter, or a name of one. */
+static void write_given(Writer *writer, uint32_t at) {
+  const Instr *instr = &writer->assigner->body->instrs.at[at];
+  if (writer->moved[at] != NO_ID) return;
+  for (uint32_t k = 0; k < instr->operands.n; k++) write_given(writer, instr->operands.at[k]);
+  write_instr(writer, at);
+}
+
+/* What carried gathers send is copied before all else. */
+static void write_sent(Writer *writer) {
+  const Comp *body = writer->assigner->body;
+  writer->sent = ARENA_ARRAY(writer->assigner->arena, uint32_t, body->instrs.n);
+  for (uint32_t i = 0; i < body->instrs.n; i++) {
+    if (!writer->carried[i]) continue;
+    const Instr *gather = &body->instrs.at[i];
+    write_given(writer, gather->operands.at[0]);
+    const Shape *shape = operand_of(writer->assigner, gather, 0)->shape;
+    writer->sent[i] = add_copy(writer, gather, shape, writer->moved[gather->operands.at[0]]);
+  }
+}
+
+static void write_comp(const Assigner *assigner, const bool *carried, Module *module, uint32_t *moved) {
+  Writer writer = {.assigner = assigner,
+                   .module = module,
+                   .moved = moved,
+                   .carried = carried,
+                   .copies = map_new(assigner->arena)};
   const Comp *body = assigner->body;
-  for (uint32_t i = 0; i < body->instrs.n; i++) write_instr(&writer, i);
+  for (uint32_t i = 0; i < body->instrs.n; i++) moved[i] = NO_ID;
+  if (carried != NULL) write_sent(&writer);
+  for (uint32_t i = 0; i < body->instrs.n; i++)
+    if (moved[i] == NO_ID) write_instr(&writer, i);
   uint32_t root = moved[body->root];
   const Shape *shape = body->instrs.at[body->root].shape;
   if (assigner->comp == assigner->from->entry && has_order(shape))
@@ -190,7 +229,9 @@ static bool holds_convolution(const Module *module) {
 }
 
 bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***moved) {
-  if (!holds_convolution(from)) return false;
+  bool assigns = holds_convolution(from);
+  const bool *carried = carried_gathers(arena, from);
+  if (!assigns && carried == NULL) return false;
   *moved = ARENA_ARRAY(arena, uint32_t *, from->comps.n);
   for (uint32_t c = 0; c < from->comps.n; c++) module_add_comp(to, module_comp(from, c)->name);
   for (uint32_t c = 0; c < from->comps.n; c++) {
@@ -198,8 +239,8 @@ bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***mo
     const Comp *body = module_comp(from, c);
     (*moved)[c] = ARENA_ARRAY(arena, uint32_t, body->instrs.n);
     Assigner assigner = {scratch, from, c, body, ARENA_ARRAY(scratch, Ints, body->instrs.n)};
-    assign(&assigner);
-    write_comp(&assigner, to, (*moved)[c]);
+    if (assigns) assign(&assigner);
+    write_comp(&assigner, c == from->entry ? carried : NULL, to, (*moved)[c]);
     arena_free(scratch);
   }
   to->entry = from->entry;
@@ -220,15 +261,19 @@ Str order_text(Arena *arena, const Shape *laid) {
 Str copy_reason(Arena *arena, const Module *module, uint32_t comp, uint32_t copy) {
   const Comp *body = module_comp(module, comp);
   const Instr *instr = &body->instrs.at[copy];
-  if (!is_relayout(module, comp, instr)) return (Str){0};
+  bool relays = is_relayout(module, comp, instr);
+  if (instr->op != OP_COPY) return (Str){0};
   Str order = order_text(arena, instr->shape);
   for (uint32_t i = copy + 1; i < body->instrs.n; i++) {
     const Instr *user = &body->instrs.at[i];
     for (uint32_t k = 0; k < user->operands.n; k++) {
-      if (user->operands.at[k] == copy && user->op != OP_TUPLE)
+      if (user->operands.at[k] == copy && user->op == OP_ALL_GATHER && !relays)
+        return str_printf(arena, "kernels of products carry on %.*s, and pass on what it sends",
+                          STR_ARG(user->name));
+      if (user->operands.at[k] == copy && user->op != OP_TUPLE && relays)
         return str_printf(arena, "%s %.*s wants %.*s", op_text(user->op), STR_ARG(user->name),
                           STR_ARG(order));
     }
   }
-  return str_printf(arena, "the program's result lies in %.*s", STR_ARG(order));
+  return relays ? str_printf(arena, "the program's result lies in %.*s", STR_ARG(order)) : (Str){0};
 }

@@ -7,6 +7,7 @@
  * carry stay in HBM; what collectives bring, which may start long before it is used, comes after all else. */
 #include "sim/schedule/place.h"
 #include "models/tiling.h"
+#include "sim/schedule/collective_time.h"
 #include "sim/schedule/copies.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/traffic.h"
@@ -31,6 +32,7 @@ typedef struct {
 typedef Vec(Life) Lives;
 
 typedef struct {
+  const Pod *pod;
   const Module *module;
   uint32_t comp;
   const Comp *body;
@@ -60,11 +62,17 @@ static bool is_gathered(const Placer *placer, uint32_t at) {
   return op == OP_ALL_GATHER || op == OP_COLLECTIVE_PERMUTE || (op == OP_COPY && placer->lives[at].enters);
 }
 
-/* What is sent lies in HBM, but for a block that goes on round a ring. */
+/* A copy of what products pass on while they carry on its gathering. */
+static bool is_carried(const Placer *placer, uint32_t value, uint32_t user) {
+  return placer->body->instrs.at[user].op == OP_ALL_GATHER && placer->body->instrs.at[value].op == OP_COPY;
+}
+
+/* What is sent lies in HBM, but for a block that goes on round a ring, and such copies. */
 static bool is_sent(const Placer *placer, uint32_t value, uint32_t user) {
   Opcode op = placer->body->instrs.at[user].op;
   bool goes_on = is_gathered(placer, value) || passes_on(placer, value);
-  return op == OP_ALL_GATHER || (op == OP_COLLECTIVE_PERMUTE && !goes_on);
+  return (op == OP_ALL_GATHER && !is_carried(placer, value, user)) ||
+         (op == OP_COLLECTIVE_PERMUTE && !goes_on);
 }
 
 /* The time from a place to the first use behind it, as the last of the gaps so far; uses come from the end.
@@ -73,6 +81,25 @@ static void note_gap(const Placer *placer, Life *life, uint32_t place) {
   if (life->first_use == NO_ID || place > life->first_use) return;
   int64_t gap_ps = placer->start_ps[life->first_use] - placer->start_ps[place];
   if (gap_ps > life->longest_gap_ps) life->longest_gap_ps = gap_ps;
+}
+
+/* Where a collective starts, if it is to be through when its result is used. */
+static uint32_t gather_starts(const Placer *placer, uint32_t gather) {
+  uint32_t at = placer->lives[gather].first_use;
+  double time_ps =
+      collective_time(placer->pod, placer->module, placer->comp, &placer->body->instrs.at[gather]).ps;
+  double start_ps = (double)placer->start_ps[at] - time_ps;
+  while (at > 0 && (double)placer->start_ps[at] > start_ps) at--;
+  return at;
+}
+
+/* A copy of what a gather sends stays until what it brings is used; products pass it on from its start. */
+static void note_carried(Placer *placer, uint32_t value, uint32_t gather) {
+  Life *life = &placer->lives[value];
+  if (placer->lives[gather].first_use == NO_ID) return;
+  life->rank = RANK_GATHER;
+  life->dies = placer->lives[gather].first_use;
+  life->first_use = gather_starts(placer, gather);
 }
 
 static void note_use(Placer *placer, uint32_t value, uint32_t user) {
@@ -87,6 +114,7 @@ static void note_use(Placer *placer, uint32_t value, uint32_t user) {
   if (first < life->first_use) life->first_use = first;
   if (dies > life->dies) life->dies = dies;
   if (passes || outside) life->uses += passes ? next->uses : 1; /* what is made anew is used where that is */
+  if (is_carried(placer, value, user)) note_carried(placer, value, user);
   if (instr->op == OP_OPT_BARRIER || instr->op == OP_ADD_DEPENDENCY) life->enters = true;
   bool stays = passes ? placer->stays[user] : carries(instr) || is_sent(placer, value, user);
   if (stays) placer->stays[value] = true;
@@ -104,24 +132,24 @@ static void find_births(Placer *placer) {
 }
 
 /* When groups run, roughly: as if all lay in HBM. */
-static void find_starts(const Pod *pod, Placer *placer) {
+static void find_starts(Placer *placer) {
   int64_t now_ps = 0;
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
     uint32_t leader = placer->groups->runs[i];
     placer->start_ps[i] = now_ps;
     if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
-    Demand demand = group_demand(pod, placer->module, placer->comp, placer->groups, leader);
+    Demand demand = group_demand(placer->pod, placer->module, placer->comp, placer->groups, leader);
     placer->multiplies[i] = demand.mxu_ps > 0;
-    now_ps += demand_ps(pod, demand, NULL);
+    now_ps += demand_ps(placer->pod, demand, NULL);
   }
 }
 
 /* Whether a value is used often enough to stay: as the TPU compiler's assignment of memory spaces has it, no
  * use may come later than so many times the copy of it takes; else it is better sent and brought back. */
-static bool is_used_often(const Pod *pod, const Placer *placer, Life *life) {
+static bool is_used_often(const Placer *placer, Life *life) {
   enum { LONGEST_STAY = 20 };
   note_gap(placer, life, life->born);
-  double copy_s = (double)life->bytes / (pod->hbm_bw_Bps * pod->hbm_efficiency);
+  double copy_s = (double)life->bytes / (placer->pod->hbm_bw_Bps * placer->pod->hbm_efficiency);
   return (double)life->longest_gap_ps * 1e-12 <= LONGEST_STAY * copy_s;
 }
 
@@ -135,9 +163,8 @@ static void find_lives(Placer *placer) {
 }
 
 /* The largest operand of the group's kernel that is there from the start and fits. */
-static int64_t largest_given(Arena *scratch, const Pod *pod, const Placer *placer, uint32_t group,
-                             int64_t room_bytes) {
-  Reads reads = group_reads(scratch, pod, placer->module, placer->comp, placer->groups, group);
+static int64_t largest_given(Arena *scratch, const Placer *placer, uint32_t group, int64_t room_bytes) {
+  Reads reads = group_reads(scratch, placer->pod, placer->module, placer->comp, placer->groups, group);
   int64_t most = 0;
   for (uint32_t i = 0; i < reads.n; i++) {
     uint32_t value = reads.at[i].value;
@@ -149,11 +176,11 @@ static int64_t largest_given(Arena *scratch, const Pod *pod, const Placer *place
 }
 
 /* Such an operand of a product, as a weight, is brought to VMEM while the product before runs. */
-static void reserve_operands(Arena *scratch, const Pod *pod, const Placer *placer, VmemRoom *room) {
+static void reserve_operands(Arena *scratch, const Placer *placer, VmemRoom *room) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
     if (!placer->multiplies[i]) continue;
-    int64_t most = largest_given(scratch, pod, placer, placer->groups->runs[i], room->bytes);
+    int64_t most = largest_given(scratch, placer, placer->groups->runs[i], room->bytes);
     if (most > 0 && !vmem_room_take(room, before, i, most)) vmem_room_take(room, i, i, most);
     before = i;
   }
@@ -176,15 +203,17 @@ static void start_early(Placer *placer) {
   }
 }
 
-/* In VMEM; what is sent lies beside what is gathered there. */
+/* In VMEM; what is sent lies beside what is gathered there, where it has no place of its own. */
 static int64_t room_of(const Placer *placer, uint32_t at) {
   const Instr *instr = &placer->body->instrs.at[at];
   int64_t bytes = tiled_bytes(instr->shape);
-  if (instr->op == OP_ALL_GATHER) bytes += tiled_bytes(placer->body->instrs.at[instr->operands.at[0]].shape);
+  uint32_t sent = instr->operands.n > 0 ? instr->operands.at[0] : NO_ID;
+  if (instr->op == OP_ALL_GATHER && !is_carried(placer, sent, at))
+    bytes += tiled_bytes(placer->body->instrs.at[sent].shape);
   return bytes;
 }
 
-static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t room) {
+static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
   Lives lives = {0};
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
     const Instr *instr = &placer->body->instrs.at[i];
@@ -192,7 +221,7 @@ static Lives candidates(Arena *arena, const Pod *pod, Placer *placer, int64_t ro
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
     life->bytes = made ? room_of(placer, i) : 0;
     if (!made || placer->stays[i] || life->uses == 0 || life->bytes > room) continue;
-    life->often = is_used_often(pod, placer, life);
+    life->often = is_used_often(placer, life);
     VEC_PUSH(arena, &lives, *life);
   }
   return lives;
@@ -226,7 +255,8 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
   Arena *scratch = arena_new();
   const Comp *body = module_comp(module, comp);
   uint32_t n = body->instrs.n;
-  Placer placer = {module,
+  Placer placer = {pod,
+                   module,
                    comp,
                    body,
                    groups,
@@ -235,14 +265,14 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
                    ARENA_ARRAY(scratch, int64_t, n),
                    ARENA_ARRAY(scratch, bool, n)};
   find_births(&placer);
-  find_starts(pod, &placer);
+  find_starts(&placer);
   find_lives(&placer);
   start_early(&placer);
   int64_t bytes = pod->vmem_bytes - pod->vmem_windows_bytes;
-  Lives lives = candidates(scratch, pod, &placer, bytes);
+  Lives lives = candidates(scratch, &placer, bytes);
   if (lives.n != 0) qsort(lives.at, lives.n, sizeof *lives.at, by_gain);
   VmemRoom room = vmem_room_new(scratch, bytes, n);
-  if (comp == module->entry) reserve_operands(scratch, pod, &placer, &room);
+  if (comp == module->entry) reserve_operands(scratch, &placer, &room);
   groups->in_vmem = ARENA_ARRAY(arena, bool, n);
   uint32_t first = 0;
   while (first < lives.n && lives.at[first].rank < RANK_GATHER) first++;

@@ -107,6 +107,38 @@ Test(layouts, a_residual_is_added_in_the_order_of_the_result) {
   cr_assert_eq(count_copies(), 2, "of x into the convolution, and of its result");
 }
 
+#define GATHER(name, result, operand)                                                                        \
+  "  " name " = " result " all-gather(" operand "), channel_id=1, replica_groups={{0,1}}, dimensions={0}, "  \
+  "use_global_device_ids=true\n"
+#define DOT(name, result, x, w)                                                                              \
+  "  " name " = " result " dot(" x ", " w "), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+
+/* The second weight is gathered while the first product runs. */
+Test(layouts, a_parameter_that_products_gather_is_copied) {
+  lay("HloModule m, num_partitions=2\n\nENTRY e {\n  x = bf16[64,256] parameter(0)\n"
+      "  v = bf16[128,256] parameter(1)\n  w = bf16[128,256] parameter(2)\n" GATHER(
+          "gv", "bf16[256,256]", "v") DOT("h", "bf16[64,256]", "x", "gv")
+          GATHER("gw", "bf16[256,256]", "w") "  ROOT" DOT("y", "bf16[64,256]", "h", "gw") "}\n",
+      true);
+  const Comp *entry = module_entry(laid);
+  cr_assert_eq(entry->instrs.at[find("gv")->operands.at[0]].op, OP_PARAMETER, "no product runs before");
+  cr_assert_eq(entry->instrs.at[find("gw")->operands.at[0]].op, OP_COPY);
+  Str reason = copy_reason(arena, laid, laid->entry, find("gw")->operands.at[0]);
+  cr_assert(str_is(reason, "kernels of products carry on gw, and pass on what it sends"), "%.*s",
+            STR_ARG(reason));
+}
+
+/* What a kernel made may be written over. */
+Test(layouts, a_value_that_products_gather_is_not_copied) {
+  lay("HloModule m, num_partitions=2\n\nENTRY e {\n  x = bf16[64,256] parameter(0)\n"
+      "  v = bf16[256,256] parameter(1)\n  w = bf16[128,256] parameter(2)\n" DOT(
+          "h", "bf16[64,256]", "x",
+          "v") "  n = bf16[128,256] negate(w)\n" GATHER("gw", "bf16[256,256]",
+                                                        "n") "  ROOT" DOT("y", "bf16[64,256]", "h",
+                                                                          "gw") "}\n",
+      false);
+}
+
 Test(layouts, a_program_without_convolutions_stays_as_it_is) {
   lay("HloModule m\nENTRY e {\n  x = f32[8,128] parameter(0)\n  ROOT n = f32[8,128] negate(x)\n}\n", false);
 }
