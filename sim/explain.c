@@ -11,6 +11,7 @@
 #include "sim/outputs.h"
 #include "sim/pipeline.h"
 #include "sim/schedule/layouts.h"
+#include "sim/why.h"
 #include "traces/human.h"
 #include "traces/op_tables.h"
 
@@ -369,8 +370,11 @@ static Status explain(Pipeline *pipeline, Diag *diag) {
   if (!find_step(&explanation, name, true, &found) && !find_step(&explanation, name, false, &found)) {
     return found == 0 ? fail_without(pipeline, name, diag) : fail_with_many(&explanation, name, diag);
   }
+  StrBuf why = {.arena = pipeline->arena};
+  TRY(why_print(pipeline, explanation.comp, explanation.instr, &why, diag));
   TRY(idle_settings_simulate(pipeline, diag));
   describe(&explanation);
+  buf_add(&buf, buf_str(&why));
   outputs_note_missing_lines(pipeline);
   fwrite(buf.at, 1, buf.n, stdout);
   return STATUS_OK;
