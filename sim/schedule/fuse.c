@@ -322,37 +322,44 @@ static bool would_go_back(const Fuser *fuser, const Instr *reduce, uint32_t grou
          shape_elements(result) > shape_elements(reduce->shape);
 }
 
-/* Whether a product of queries and keys takes them apart into heads within its kernel, which then does
- * nothing else. Wide projections write their rows as they are, and so do those that a loop makes; narrow ones
- * write their columns as rows, so that heads are there already. */
+/* What an operand is but for the order of its elements, and its type. */
+static const Instr *before_moves(const Fuser *fuser, uint32_t value) {
+  const Instr *instr = &fuser->body->instrs.at[value];
+  while (instr->op == OP_RESHAPE || instr->op == OP_TRANSPOSE || instr->op == OP_BITCAST ||
+         instr->op == OP_CONVERT)
+    instr = &fuser->body->instrs.at[instr->operands.at[0]];
+  return instr;
+}
+
+/* Whether a projection writes its rows as they are: a wide one, and what a loop makes in parts. Narrow ones,
+ * and sums of parts, write their columns as rows, so that heads are there already. */
+static bool comes_as_rows(const Instr *projection) {
+  enum { WIDE = 2048 };
+  const Shape *shape = projection->shape;
+  if (!shape_is_array(shape) || shape->rank == 0 || projection->op == OP_ADD) return false;
+  return shape->dims[shape->rank - 1] >= WIDE || projection->op == OP_OPT_BARRIER;
+}
+
+/* Whether a product of queries and keys puts them together from parts, as after a rotary embedding, or takes
+ * them apart into heads, within its kernel, which then does nothing else. */
 static bool reorders_heads(const Fuser *fuser, uint32_t product) {
-  enum { WIDE = 2048, HEAD = 128 };
+  enum { HEAD = 128 };
   Ids operands = fuser->body->instrs.at[product].operands;
   for (uint32_t k = 0; k < operands.n; k++) {
-    const Instr *from = &fuser->body->instrs.at[operands.at[k]];
-    const Shape *heads = from->shape;
-    while (from->op == OP_RESHAPE || from->op == OP_TRANSPOSE || from->op == OP_BITCAST)
-      from = &fuser->body->instrs.at[from->operands.at[0]];
-    const Shape *whole = from->shape;
-    if (!shape_is_array(whole) || whole->rank == 0 || whole->rank >= heads->rank) continue;
-    bool as_rows = whole->dims[whole->rank - 1] >= WIDE || from->op == OP_OPT_BARRIER;
-    if (as_rows && heads->dims[heads->rank - 1] % HEAD == 0) return true;
+    const Shape *heads = fuser->body->instrs.at[operands.at[k]].shape;
+    const Instr *from = before_moves(fuser, operands.at[k]);
+    if (from->op == OP_CONCATENATE) return true;
+    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank;
+    if (apart && comes_as_rows(from) && heads->dims[heads->rank - 1] % HEAD == 0) return true;
   }
   return false;
 }
 
-static bool is_transposed(const Fuser *fuser, uint32_t product) {
-  for (uint32_t u = fuser->first_user[product]; u < fuser->first_user[product + 1]; u++)
-    if (fuser->body->instrs.at[fuser->users[u]].op == OP_TRANSPOSE) return true;
-  return false;
-}
-
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
- * together: rows must not be too long for that, and lie as the product makes them. */
+ * together: rows must not be too long for that. */
 static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
   enum { LONGEST_ROW_GONE_BACK = 2048 };
-  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !is_transposed(fuser, product) &&
-              !reorders_heads(fuser, product);
+  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !reorders_heads(fuser, product);
   return !fuser->has_product[group] && (!fuser->goes_back[group] || fits);
 }
 
