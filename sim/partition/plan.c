@@ -314,8 +314,8 @@ static FactorOptions *options_of(Choice *choice, const TensorFactors *tensor, co
 
 /* XLA computes a product in the parts that its result is to have and brings the operands to that: FSDP
  * gathers weights, also where the activations are smaller. Sums over parts that an operand has are the other
- * way; where only one operand has them, XLA counts them as an all-reduce, though of the sum only a part may
- * be wanted. */
+ * way: the only one where both operands have them and the result is to have none of those parts. Where only
+ * one operand has them, XLA counts them as an all-reduce, though of the sum only a part may be wanted. */
 static void follow_product(Choice *choice) {
   const FactorRule *rule = choice->problem->rule;
   const Sharded *operands = choice->problem->operands;
@@ -323,7 +323,9 @@ static void follow_product(Choice *choice) {
   const FactorOptions *lhs = options_of(choice, &rule->operands[0], operands[0].sharding);
   const FactorOptions *rhs = options_of(choice, &rule->operands[1], operands[1].sharding);
   const FactorOptions *result = options_of(choice, &rule->results[0], choice->problem->wanted[0]);
-  AxisList contracted = {0};
+  AxisList contracted = {0}, wanted = {0};
+  for (uint32_t f = 0; f < rule->n_factors; f++)
+    if (result[f].n != 0) wanted = axes_concat(scratch, choice->spmd->mesh, wanted, result[f].at[0]);
   for (uint32_t f = 0; f < rule->n_factors; f++) {
     if (rule->factors[f].kind != FACTOR_REDUCTION) continue;
     bool alike = lhs[f].n != 0 && rhs[f].n != 0 && axes_eq(lhs[f].at[0], rhs[f].at[0]);
@@ -331,6 +333,7 @@ static void follow_product(Choice *choice) {
     if (rhs[f].n != 0 && !alike)
       contracted = axes_concat(scratch, choice->spmd->mesh, contracted, rhs[f].at[0]);
     if (alike) choice->alike = axes_concat(scratch, choice->spmd->mesh, choice->alike, lhs[f].at[0]);
+    if (alike && !axes_overlap(lhs[f].at[0], wanted)) choice->options[f] = lhs[f];
   }
   for (uint32_t f = 0; f < rule->n_factors; f++)
     if (result[f].n != 0 && !axes_overlap(result[f].at[0], contracted)) choice->options[f] = result[f];
