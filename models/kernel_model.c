@@ -5,8 +5,8 @@
  * The guess, where there is no estimate, is by shapes alone. Three operands that lie as queries [.., q, d],
  * keys
  * [.., k, d] and values [.., k, e] make attention: 2 q k (d + e) FLOPs and q k exponentials for each [q, d];
- * its backward kernels have three or four such products. Rows [m, k] and a matrix [.., k, n] make a product.
- */
+ * its backward kernels have three to five such products. Of these a mask of blocks, as JAX's splash attention
+ * has it, leaves a part. Rows [m, k] and a matrix [.., k, n] make a product. */
 #include "models/kernel_model.h"
 
 #include "models/vpu_model.h"
@@ -90,14 +90,58 @@ static bool same_dims(const Shape *a, const Shape *b) {
   return shape_is_array(a) && int64s_eq(a->dims, a->rank, b->dims, b->rank);
 }
 
+/* The gradient of the queries as parts, [.., blocks of keys, heads, q, d], which a later sum takes together.
+ */
+static bool holds_parts_of(const Shape *result, const Shape *queries) {
+  uint32_t extra = result->rank - queries->rank;
+  return shape_is_array(result) && queries->rank >= 3 && extra == 1 &&
+         int64s_eq(result->dims + result->rank - 3, 3, queries->dims + queries->rank - 3, 3);
+}
+
 /* Products of [q, d] and [d, k], or of [q, k] and [k, d]: two forward; backward, which takes the result and
- * its gradient too, three for the gradient of the queries, four for those of keys and values. */
-static double products_of_attention(const Instr *instr, const Shape *keys, uint32_t floats) {
+ * its gradient too, three for the gradient of the queries, four for those of keys and values, five for all.
+ */
+static double products_of_attention(const Instr *instr, const Shape *queries, const Shape *keys,
+                                    uint32_t floats) {
   if (floats <= 4) return 2;
-  uint32_t like_keys = 0;
-  for (uint32_t i = 0; shape_is_tuple(instr->shape) && i < instr->shape->rank; i++)
+  uint32_t like_keys = 0, of_queries = 0;
+  for (uint32_t i = 0; shape_is_tuple(instr->shape) && i < instr->shape->rank; i++) {
     like_keys += same_dims(instr->shape->parts[i], keys);
-  return like_keys >= 2 ? 4 : 3;
+    of_queries += holds_parts_of(instr->shape->parts[i], queries);
+  }
+  return like_keys < 2 ? 3 : of_queries == 0 ? 4 : 5;
+}
+
+/* A constant of int8 [heads, blocks of queries, blocks of keys]. */
+static const Literal *blocks_of(const Module *module, uint32_t comp, const Instr *instr, uint32_t i) {
+  const Instr *operand = comp_instr(module, comp, instr->operands.at[i]);
+  if (operand->op != OP_CONSTANT || operand->literal->elided) return NULL;
+  const Shape *shape = operand->shape;
+  return shape_is_array(shape) && shape->rank == 3 && shape->dtype == DTYPE_S8 ? operand->literal : NULL;
+}
+
+static int64_t largest_of(const Literal *literal) {
+  int64_t largest = 0;
+  for (int64_t i = 0; i < shape_elements(literal->shape); i++) {
+    int64_t value = literal_int_at(literal, i);
+    if (value > largest) largest = value;
+  }
+  return largest;
+}
+
+/* Of all scores those that are computed. The first operands of splash attention say which block comes next,
+ * and whether it is left out (0), masked in part (1) or whole (2). The dimension that the grid walks, keys
+ * or, for their gradients, queries, has no more blocks than one row of the grid needs; the last one is named
+ * as next. */
+static double part_of_scores(const Module *module, uint32_t comp, const Instr *instr, bool walks_queries) {
+  enum { NEXT, MASK };
+  const Literal *next = blocks_of(module, comp, instr, NEXT), *mask = blocks_of(module, comp, instr, MASK);
+  if (next == NULL || mask == NULL || !same_dims(next->shape, mask->shape) || largest_of(mask) > 2) return 1;
+  int64_t blocks = shape_elements(mask->shape), walked = mask->shape->dims[walks_queries ? 1 : 2], n = 0;
+  for (int64_t i = 0; i < blocks; i++) n += literal_int_at(mask, i) != 0;
+  if (blocks == 0) return 1;
+  int64_t named = largest_of(next) + 1, all = blocks / walked * (named > walked ? named : walked);
+  return (double)n / (double)all;
 }
 
 static bool guess_attention(const Module *module, uint32_t comp, const Instr *instr, KernelCost *cost) {
@@ -114,12 +158,13 @@ static bool guess_attention(const Module *module, uint32_t comp, const Instr *in
   double depth = dim_from_end(queries, 1), n_keys = dim_from_end(keys, 2);
   if (dim_from_end(keys, 1) != depth || dim_from_end(values, 2) != n_keys || queries->rank < keys->rank)
     return false;
-  double rows = elements_of(queries) / depth;
-  double products = products_of_attention(instr, keys, floats);
-  *cost = (KernelCost){.basis = KERNEL_ATTENTION,
+  double products = products_of_attention(instr, queries, keys, floats);
+  double part = part_of_scores(module, comp, instr, products >= 4);
+  double scores = elements_of(queries) / depth * n_keys * part;
+  *cost = (KernelCost){.basis = part < 1 ? KERNEL_MASKED_ATTENTION : KERNEL_ATTENTION,
                        .has_products = true,
-                       .flops = rows * n_keys * products * (depth + dim_from_end(values, 1)),
-                       .transcendentals = rows * n_keys};
+                       .flops = scores * products * (depth + dim_from_end(values, 1)),
+                       .transcendentals = scores};
   return true;
 }
 
@@ -161,6 +206,8 @@ const char *kernel_basis_text(KernelBasis basis) {
   case KERNEL_ESTIMATED: return "the cost estimate that its author gave";
   case KERNEL_ATTENTION:
     return "no cost estimate; guessed as attention, nothing masked, from its operands' shapes";
+  case KERNEL_MASKED_ATTENTION:
+    return "no cost estimate; guessed as attention over the blocks that its mask leaves";
   case KERNEL_PRODUCT: return "no cost estimate; guessed as a matrix product, from its operands' shapes";
   case KERNEL_BYTES: break;
   }

@@ -5,10 +5,11 @@
 #include "sim/mosaic/mosaic.h"
 
 typedef enum {
-  KERNEL_ESTIMATED, /* its author's estimate */
-  KERNEL_ATTENTION, /* guessed: products of queries, keys and values, nothing masked */
-  KERNEL_PRODUCT,   /* guessed: rows times a matrix, or times one of a group */
-  KERNEL_BYTES      /* guessed: no work but its operands and results */
+  KERNEL_ESTIMATED,        /* its author's estimate */
+  KERNEL_ATTENTION,        /* guessed: products of queries, keys and values, nothing masked */
+  KERNEL_MASKED_ATTENTION, /* the same over the blocks that a mask leaves */
+  KERNEL_PRODUCT,          /* guessed: rows times a matrix, or times one of a group */
+  KERNEL_BYTES             /* guessed: no work but its operands and results */
 } KernelBasis;
 
 typedef struct {

@@ -72,7 +72,7 @@ def all_gather(devices, members, stride, rows, columns):
 
 
 ONE_CORE = ("--set", "chip.cores=1", "--set", "chip.mxu_count=4", "--set", "chip.peak_flops=1153.5TFLOP/s", "--set", "hbm.bandwidth=3.69TB/s",
-            "--set", "vmem.capacity=64MiB", "--set", "vmem.bandwidth=80TB/s", "--set", "chip.vpu_alus=2")
+            "--set", "vmem.capacity=64MiB", "--set", "vmem.bandwidth=80TB/s", "--set", "chip.vpu_alus=4")
 
 
 def kernels():
@@ -80,6 +80,9 @@ def kernels():
     row("kernel: product 8192 cubed", "v6e 1x1", 1.328756e-3, bench, product(8192, 8192, 8192))
     row("kernel: copy of 33.6 MB", "v6e 1x1", 4.9359e-5, bench,
         lambda: hlo(1, ["bf16[16777216]"], ["ROOT r = bf16[16777216] copy(p0)"]))
+    for size, gbps in ((2097152, 1379.335), (33554432, 3009.836), (8589934592, 3210.481)):
+        row(f"kernel: copy of {size / 1e6:.3g} MB, one core of two", "tpu7x 1x1x1", 2 * size / gbps / 1e9, bench + "/ironwood/hbm",
+            lambda n=size // 2048: hlo(1, [f"bf16[{n},1024]"], [f"ROOT r = bf16[{n},1024] copy(p0)"]), *ONE_CORE)
     for n, tflops in ((512, 105.078), (1024, 349.727), (2048, 679.285), (4096, 892.945), (16384, 950.129), (32768, 956.382)):
         row(f"kernel: product {n} cubed, one core of two", "tpu7x 1x1x1", 2 * n**3 / tflops / 1e12, bench + "/ironwood", product(n, n, n), *ONE_CORE)
 
@@ -87,6 +90,10 @@ def kernels():
 def collectives():
     row("collective: all-reduce of 606 MB over 256", "v6e_16x16", 2 * 17408 * 17408 * 2 * 255 / 256 / 235.7595e9,
         RECIPES + "microbenchmarks/trillium/collectives", all_reduce(256, 256, 1, "17408,17408"))
+    for n, gbps in ((65536, 71.7703), (262144, 129.1869), (1048576, 161.9041), (4194304, 174.7655), (16777216, 178.7714)):
+        # of n floats of each of a chip's two devices, over the four chips; GB/s a chip
+        row(f"collective: all-gather of {32 * n / 1e6:.3g} MB over 4", "tpu7x 2x2x1", 24 * n / gbps / 1e9, RECIPES + "microbenchmarks/ironwood/collectives",
+            all_gather(4, 4, 1, n // 512, 8192))
     row("collective: all-gather of 33.6 MB over a line of 4", "v5e_8x4", 680e-6, BOOK + "Sharded matrices, quiz 2", all_gather(32, 4, 1, 2048, 8192))
     row("collective: all-gather of 131 kB over a line of 4", "v5e_8x4", 8e-6, BOOK + "Sharded matrices, quiz 2", all_gather(32, 4, 1, 256, 256))
     for rows in 320, 1024, 4096:
@@ -114,7 +121,7 @@ def train(name, pod, model, run, source, seconds=None, tflops=None, flags=()):
 
 def scaled(billions, pod, tflops, source, **run):
     layers, embed, mlp, heads, kv = SCALES[billions]
-    train(f"MaxText {billions}B", pod, (layers, embed, mlp, heads, kv, 128, 32000), dict(seq=2048, **run), source, tflops=tflops)
+    train(f"MaxText {billions}B", pod, (layers, embed, mlp, heads, kv, 128, 32000), dict(seq=2048, fused_backward=False, **run), source, tflops=tflops)
 
 
 def trains():
@@ -139,7 +146,7 @@ def trains():
     scaled(32, "v5p 4x4x4", 328, v5p, batch=6, fsdp=16, tensor=4, remat="minimal")
     scaled(64, "v5p 4x4x4", 323, v5p, batch=3, fsdp=16, tensor=4, remat="minimal")
     scaled(128, "v5p 4x4x8", 315, v5p, batch=1, fsdp=16, tensor=8, remat="minimal")
-    train("MaxText 22B", "v4 4x4x4", (48, 6144, 24576, 24, 24, 256, 32000), dict(batch=13, seq=2048, fsdp=64), v4, tflops=156)
+    train("MaxText 22B", "v4 4x4x4", (48, 6144, 24576, 24, 24, 256, 32000), dict(batch=13, seq=2048, fsdp=64, fused_backward=False, iota_embed=False), v4, tflops=156)
     scaled(16, "v5e 16x16", 120, v5e, batch=6, fsdp=256)
     scaled(32, "v5e 16x16", 132, v5e, batch=4, fsdp=256)
     scaled(64, "v5e 16x16", 118, v5e, batch=2, fsdp=256)

@@ -13,6 +13,7 @@ from jax.sharding import AbstractMesh, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 BATCH = ("data", "fsdp")
+STREAM = P(BATCH, None, "tensor")  # what goes from layer to layer
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,6 +45,8 @@ class Run:
     remat: str = "full"  # "full", "minimal": the results of products stay; or names to be offloaded, with commas
     weights: str = "float32"  # and Adam's moments
     block: int = 512  # of attention
+    fused_backward: bool = True  # attention's gradients in one kernel, or one for queries and one for keys and values
+    iota_embed: bool = True  # tokens choose rows of the table by a product
 
     def chips(self):
         return self.data * self.fsdp * self.tensor
@@ -52,7 +55,7 @@ class Run:
 def weights(model):
     """name: (shape of a layer, its spec)."""
     m, rows = model, {}
-    rows["norm0"] = rows["norm1"] = ((m.embed,), P(None))
+    rows["norm0"] = rows["norm1"] = ((m.embed,), P("tensor"))
     rows["query"] = (m.embed, m.heads, m.head), P("fsdp", "tensor", None)
     rows["key"] = rows["value"] = (m.embed, m.kv_heads, m.head), P("fsdp", "tensor", None)
     rows["out"] = (m.heads, m.head, m.embed), P("tensor", None, "fsdp")
@@ -68,7 +71,7 @@ def parameters(model):
     rows = {name: ((model.layers, *shape), P(None, *spec)) for name, (shape, spec) in weights(model).items()}
     rows["table"] = (model.vocab, model.embed), P("tensor", "fsdp")
     rows["logits"] = (model.embed, model.vocab), P("fsdp", "tensor")
-    rows["norm"] = (model.embed,), P(None)
+    rows["norm"] = (model.embed,), P("tensor")
     return rows
 
 
@@ -90,8 +93,9 @@ def attention(mesh, run, q, k, v):
     """Causal; [batch, length, heads, head] of each chip's sequences and heads."""
     spec = P(BATCH, "tensor", None, None)
     b = min(run.block, run.seq)
+    apart = {} if run.fused_backward else dict(block_q_dq=b, block_kv_dq=b)
     sizes = splash.BlockSizes(block_q=b, block_kv=b, block_kv_compute=b, block_q_dkv=b, block_kv_dkv=b, block_kv_dkv_compute=b,
-                              use_fused_bwd_kernel=True)
+                              use_fused_bwd_kernel=run.fused_backward, **apart)
 
     @functools.partial(jax.shard_map, mesh=mesh, in_specs=(spec, spec, spec), out_specs=spec, check_vma=False)
     def on_chip(q, k, v):
@@ -105,21 +109,22 @@ def attention(mesh, run, q, k, v):
 
 def layer(model, run, mesh, at, x, w):
     put = lambda value, *spec: jax.lax.with_sharding_constraint(value, NamedSharding(mesh, P(*spec)))
+    stream = lambda value: put(value, *STREAM)
     w = {name: value if name.startswith("norm") else value.astype(jnp.bfloat16) for name, value in w.items()}
-    x = checkpoint_name(put(x, BATCH, None, None), "decoder_layer_input")
-    h = norm(x, w["norm0"])
+    x = checkpoint_name(stream(x), "decoder_layer_input")
+    h = stream(norm(x, w["norm0"]))
     q, k, v = (checkpoint_name(put(jnp.einsum("bse,ehd->bshd", h, w[name]), BATCH, None, "tensor", None), name + "_proj")
                for name in ("query", "key", "value"))
     context = checkpoint_name(attention(mesh, run, rotate(q, at), rotate(k, at), v), "context")
-    x = x + checkpoint_name(put(jnp.einsum("bshd,hde->bse", context, w["out"]), BATCH, None, None), "out_proj")
-    h = norm(x, w["norm1"])
+    x = x + checkpoint_name(stream(jnp.einsum("bshd,hde->bse", context, w["out"])), "out_proj")
+    h = stream(norm(x, w["norm1"]))
     wide = checkpoint_name(put(jnp.einsum("bse,ef->bsf", h, w["wi0"]), BATCH, None, "tensor"), "mlpwi_0")
     if model.gated:
         wide = jax.nn.silu(wide) * checkpoint_name(put(jnp.einsum("bse,ef->bsf", h, w["wi1"]), BATCH, None, "tensor"), "mlpwi_1")
     else:
         wide = jax.nn.gelu(wide)
-    down = checkpoint_name(put(jnp.einsum("bsf,fe->bse", wide, w["wo"]), BATCH, None, None), "mlpwo")
-    return put(x + down, BATCH, None, None)
+    down = checkpoint_name(stream(jnp.einsum("bsf,fe->bse", wide, w["wo"])), "mlpwo")
+    return stream(x + down)
 
 
 def policy(remat):
@@ -131,10 +136,15 @@ def policy(remat):
                                                                      offload_src="device", offload_dst="pinned_host")
 
 
+def embed(run, table, tokens):
+    table = table.astype(jnp.bfloat16)
+    return jax.nn.one_hot(tokens, table.shape[0], dtype=jnp.bfloat16) @ table if run.iota_embed else table[tokens]
+
+
 def loss(model, run, mesh, params, tokens):
     at = jnp.broadcast_to(jnp.arange(run.seq, dtype=jnp.float32), tokens.shape)
     put = lambda value, *spec: jax.lax.with_sharding_constraint(value, NamedSharding(mesh, P(*spec)))
-    x = put(params["table"].astype(jnp.bfloat16)[tokens], BATCH, None, None)
+    x = put(embed(run, params["table"], tokens), *STREAM)
     step = jax.checkpoint(lambda x, w: (layer(model, run, mesh, at, x, w), None), policy=policy(run.remat), prevent_cse=False)
     x, _ = jax.lax.scan(step, x, {name: params[name] for name in weights(model)})
     logits = jnp.einsum("bse,ev->bsv", norm(x, params["norm"]), params["logits"].astype(jnp.bfloat16))

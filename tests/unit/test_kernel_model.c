@@ -23,9 +23,14 @@ static Program program_of(const char *shapes, const char *result, const char *co
   StrBuf operands = {.arena = arena};
   char copy[512];
   snprintf(copy, sizeof copy, "%s", shapes);
-  int n = 0;
+  int n = 0, parameters = 0;
   for (char *shape = strtok(copy, " "); shape != NULL; shape = strtok(NULL, " "), n++) {
-    buf_printf(&text, "  p%d = %s parameter(%d)\n", n, shape, n);
+    char *values = strchr(shape, '=');
+    if (values != NULL) *values++ = '\0';
+    if (values == NULL)
+      buf_printf(&text, "  p%d = %s parameter(%d)\n", n, shape, parameters++);
+    else
+      buf_printf(&text, "  p%d = %s constant(%s)\n", n, shape, values);
     buf_printf(&operands, "%sp%d", n == 0 ? "" : ", ", n);
   }
   buf_printf(
@@ -83,6 +88,37 @@ Test(kernel_model, attention_is_guessed_by_its_shapes) {
   cr_assert_eq(cost.basis, KERNEL_ATTENTION);
   cr_assert_eq(cost.flops, 2.0 * 8 * 512 * 256 * (128 + 64));
   cr_assert_eq(cost.transcendentals, 8.0 * 512 * 256);
+}
+
+/* One kernel for the gradients of keys and values alone, or with parts of that of the queries. */
+Test(kernel_model, attention_s_gradients_are_guessed_by_its_results) {
+  const char *operands =
+      "bf16[4,512,128] bf16[4,512,128] bf16[4,512,128] f32[4,512] bf16[4,512,128] f32[4,512]";
+  KernelCost apart = cost_of(operands, "(bf16[4,512,128], bf16[4,512,128])", config_with(bodies[0], ""));
+  KernelCost fused =
+      cost_of(operands, "(bf16[2,4,512,128], bf16[4,512,128], bf16[4,512,128])", config_with(bodies[0], ""));
+  cr_assert_eq(apart.flops, 4 * 4.0 * 512 * 512 * 256);
+  cr_assert_eq(fused.flops, 5 * 4.0 * 512 * 512 * 256);
+}
+
+/* As splash attention has it for a causal mask of 2 x 2 blocks, and for one of a band, whose rows need two of
+ * four blocks each. */
+Test(kernel_model, attention_counts_the_blocks_that_a_mask_leaves) {
+  KernelCost causal = cost_of(
+      "s8[1,2,2]={{{0,0},{0,1}}} s8[1,2,2]={{{1,0},{2,1}}} bf16[4,512,128] bf16[4,512,128] bf16[4,512,128]",
+      "bf16[4,512,128]", config_with(bodies[0], ""));
+  cr_assert_eq(causal.basis, KERNEL_MASKED_ATTENTION);
+  cr_assert_eq(causal.transcendentals, 4.0 * 512 * 512 * 3 / 4);
+  cr_assert_eq(causal.flops, 4.0 * 128 * causal.transcendentals);
+  KernelCost band =
+      cost_of("s8[1,4,2]={{{0,0},{0,1},{1,2},{2,3}}} s8[1,4,2]={{{1,0},{1,1},{1,1},{1,1}}} bf16[4,512,128] "
+              "bf16[4,512,128] bf16[4,512,128]",
+              "bf16[4,512,128]", config_with(bodies[0], ""));
+  cr_assert_eq(band.transcendentals, 4.0 * 512 * 512 * 7 / 16);
+  KernelCost whole = cost_of(
+      "s8[1,2,2]={{{0,1},{0,1}}} s8[1,2,2]={{{2,2},{2,2}}} bf16[4,512,128] bf16[4,512,128] bf16[4,512,128]",
+      "bf16[4,512,128]", config_with(bodies[0], ""));
+  cr_assert_eq(whole.basis, KERNEL_ATTENTION);
 }
 
 Test(kernel_model, a_grouped_product_is_guessed_by_its_shapes) {
