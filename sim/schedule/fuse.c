@@ -398,16 +398,38 @@ static bool is_for_cut(const Fuser *fuser, uint32_t at) {
   return false;
 }
 
+/* A transpose that moves the lanes is a copy to another layout, in a kernel of its own; but a product writes
+ * its results, and reads its operands, so. */
+static bool is_copied_alone(const Fuser *fuser, uint32_t at) {
+  const Instr *instr = &fuser->body->instrs.at[at];
+  Ints order = instr_ints(instr, ATTR_dimensions);
+  bool transposed;
+  return instr->op == OP_TRANSPOSE && order.n > 1 && order.at[order.n - 1] != (int64_t)order.n - 1 &&
+         role_of(fuser->module, fuser->comp, instr) == ROLE_LOOP &&
+         product_below(fuser, at, &transposed) == NO_ID;
+}
+
+/* A copy that is there to be written over. */
+static bool is_to_be_updated(const Fuser *fuser, uint32_t at) {
+  if (fuser->body->instrs.at[at].op != OP_COPY || fuser->first_user[at] == fuser->first_user[at + 1])
+    return false;
+  const Instr *user = &fuser->body->instrs.at[fuser->users[fuser->first_user[at]]];
+  return user->op == OP_DYNAMIC_UPDATE_SLICE && user->operands.at[0] == at;
+}
+
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
   Role host = role_of(fuser->module, fuser->comp, last);
-  if (!takes_producers(host) || fuser->groups.repeated[group]) return false;
+  if (!takes_producers(host) || fuser->groups.repeated[group] || is_copied_alone(fuser, group)) return false;
   switch (role_of(fuser->module, fuser->comp, instr)) {
   case ROLE_COPY: return !is_for_cut(fuser, at);
-  case ROLE_SHAPE:
-  case ROLE_REPEAT: return true;
-  case ROLE_LOOP: return !is_parted(fuser, at) && (!fuser->has_product[group] || !ends_product(fuser, instr));
+  case ROLE_SHAPE: return true;
+  case ROLE_REPEAT: return instr->op != OP_CONVERT || !is_parted(fuser, at);
+  case ROLE_LOOP:
+    if (is_copied_alone(fuser, at) && host == ROLE_LOOP && !fuser->has_product[group]) return false;
+    return !is_parted(fuser, at) && !is_to_be_updated(fuser, at) &&
+           (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
     return host != ROLE_WINDOW && !fuser->has_product[group] &&
            (goes_on(fuser, instr) || ends_softmax(fuser, at) || !would_go_back(fuser, instr, group));
@@ -446,6 +468,7 @@ static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
   const Instr *instr = &fuser->body->instrs.at[at], *last = &fuser->body->instrs.at[group];
   Role role = role_of(fuser->module, fuser->comp, instr);
   if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return false;
+  if (is_copied_alone(fuser, at) || is_copied_alone(fuser, group)) return false;
   if (shape_elements(instr->shape) != fuser->most_elements[group]) return false;
   bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP;
   bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
@@ -472,7 +495,7 @@ static bool can_repeat(const Fuser *fuser, uint32_t at) {
   Role role = role_of(fuser->module, fuser->comp, instr);
   bool copy = role == ROLE_COPY && !is_for_cut(fuser, at);
   bool cheap = role == ROLE_REPEAT || copy || fuser->origin[at] != at;
-  if (!cheap || at == body->root) return false;
+  if (!cheap || at == body->root || (instr->op == OP_CONVERT && is_parted(fuser, at))) return false;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
     uint32_t group = fuser->groups.last[fuser->users[u]];
     if (fuser->groups.repeated[group]) continue;

@@ -14,6 +14,7 @@
 #include "models/relayout.h"
 #include "models/tiling.h"
 #include "sim/schedule/carried_gathers.h"
+#include "sim/schedule/overwritten.h"
 
 typedef struct {
   Arena *arena;
@@ -109,10 +110,11 @@ static void assign(Assigner *assigner) {
 typedef struct {
   const Assigner *assigner;
   Module *module;
-  uint32_t *moved;     /* by instruction of the source; NO_ID: not written yet */
-  const bool *carried; /* by the same: as carried_gathers(); NULL: none */
-  uint32_t *sent;      /* by carried gather: the copy that it sends */
-  StrMap *copies;      /* those there are, by value and order */
+  uint32_t *moved;        /* by instruction of the source; NO_ID: not written yet */
+  const bool *carried;    /* by the same: as carried_gathers(); NULL: none */
+  const bool *overwrites; /* by the same: as overwritten_parameters(); NULL: none */
+  uint32_t *sent;         /* by carried gather: the copy that it sends */
+  StrMap *copies;         /* those there are, by value and order */
 } Writer;
 
 static const Shape *laid(const Writer *writer, const Shape *shape, Ints order) {
@@ -173,6 +175,8 @@ static void write_instr(Writer *writer, uint32_t at) {
   for (uint32_t k = 0; k < instr->operands.n; k++)
     operands[k] = in_order(writer, instr->operands.at[k], wanted_order(assigner, at, k));
   if (writer->carried != NULL && writer->carried[at]) operands[0] = writer->sent[at];
+  if (writer->overwrites != NULL && writer->overwrites[at])
+    operands[0] = add_copy(writer, instr, operand_of(assigner, instr, 0)->shape, operands[0]);
   uint32_t made = comp_add_like(writer->module, assigner->comp, instr, operands, instr->operands.n);
   if (assigner->orders[at].n > 0)
     comp_instr(writer->module, assigner->comp, made)->shape =
@@ -201,11 +205,13 @@ static void write_sent(Writer *writer) {
   }
 }
 
-static void write_comp(const Assigner *assigner, const bool *carried, Module *module, uint32_t *moved) {
+static void write_comp(const Assigner *assigner, const bool *carried, const bool *overwrites, Module *module,
+                       uint32_t *moved) {
   Writer writer = {.assigner = assigner,
                    .module = module,
                    .moved = moved,
                    .carried = carried,
+                   .overwrites = overwrites,
                    .copies = map_new(assigner->arena)};
   const Comp *body = assigner->body;
   for (uint32_t i = 0; i < body->instrs.n; i++) moved[i] = NO_ID;
@@ -230,8 +236,8 @@ static bool holds_convolution(const Module *module) {
 
 bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***moved) {
   bool assigns = holds_convolution(from);
-  const bool *carried = carried_gathers(arena, from);
-  if (!assigns && carried == NULL) return false;
+  const bool *carried = carried_gathers(arena, from), *overwrites = overwritten_parameters(arena, from);
+  if (!assigns && carried == NULL && overwrites == NULL) return false;
   *moved = ARENA_ARRAY(arena, uint32_t *, from->comps.n);
   for (uint32_t c = 0; c < from->comps.n; c++) module_add_comp(to, module_comp(from, c)->name);
   for (uint32_t c = 0; c < from->comps.n; c++) {
@@ -240,7 +246,8 @@ bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***mo
     (*moved)[c] = ARENA_ARRAY(arena, uint32_t, body->instrs.n);
     Assigner assigner = {scratch, from, c, body, ARENA_ARRAY(scratch, Ints, body->instrs.n)};
     if (assigns) assign(&assigner);
-    write_comp(&assigner, c == from->entry ? carried : NULL, to, (*moved)[c]);
+    bool entry = c == from->entry;
+    write_comp(&assigner, entry ? carried : NULL, entry ? overwrites : NULL, to, (*moved)[c]);
     arena_free(scratch);
   }
   to->entry = from->entry;
@@ -269,6 +276,10 @@ Str copy_reason(Arena *arena, const Module *module, uint32_t comp, uint32_t copy
     for (uint32_t k = 0; k < user->operands.n; k++) {
       if (user->operands.at[k] == copy && user->op == OP_ALL_GATHER && !relays)
         return str_printf(arena, "kernels of products carry on %.*s, and pass on what it sends",
+                          STR_ARG(user->name));
+      bool updates = user->op == OP_DYNAMIC_UPDATE_SLICE || user->op == OP_SCATTER;
+      if (user->operands.at[k] == copy && k == 0 && updates && !relays)
+        return str_printf(arena, "%.*s writes over it, and the caller keeps the parameter",
                           STR_ARG(user->name));
       if (user->operands.at[k] == copy && user->op != OP_TUPLE && relays)
         return str_printf(arena, "%s %.*s wants %.*s", op_text(user->op), STR_ARG(user->name),

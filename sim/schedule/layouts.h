@@ -5,9 +5,9 @@
 #include "sim/ir/module.h"
 
 /* Writes `from` with layouts, and copies between them, into the new module `to`; false, with nothing written,
- * where it holds no op that wants another layout than values have anyhow, and no carried gather. `from` must
- * outlive `to`. `moved` (by computation and instruction of `from`) tells the instructions' new places; it
- * lives in `arena`. */
+ * where it holds no op that wants another layout than values have anyhow, no carried gather and no update of
+ * a parameter that the caller keeps. `from` must outlive `to`. `moved` (by computation and instruction of
+ * `from`) tells the instructions' new places; it lives in `arena`. */
 bool module_lay_out(Arena *arena, const Module *from, Module *to, uint32_t ***moved);
 
 /* The order of dimensions of a laid value, from the minor one: `{3,0,2,1}`. */

@@ -312,6 +312,45 @@ static bool is_internal(const Frame *frame, const Buffer *buffer) {
          step->instrs.n > 1;
 }
 
+/* ---- what is written over ---- */
+
+/* Whether a fusion's computation uses its parameter number `parameter` element by element only. */
+static bool uses_elementwise(const Module *module, uint32_t callee, int64_t parameter) {
+  const Comp *body = module_comp(module, callee);
+  for (uint32_t i = 0; i < body->instrs.n; i++) {
+    const Instr *user = &body->instrs.at[i];
+    bool element = op_is_elementwise(user->op) || is_alias(module, callee, user);
+    for (uint32_t k = 0; k < user->operands.n && !element; k++) {
+      const Instr *operand = &body->instrs.at[user->operands.at[k]];
+      if (operand->op == OP_PARAMETER && operand->parameter == parameter) return false;
+    }
+  }
+  return true;
+}
+
+/* A fusion that ends element by element can put its result in place of an operand that it uses so. */
+static bool fusion_in_place(const Frame *frame, const Instr *fusion) {
+  uint32_t callee = instr_comp(fusion, ATTR_calls);
+  if (callee == NO_ID || !shape_is_array(fusion->shape)) return false;
+  const Comp *body = module_comp(frame->module, callee);
+  Opcode root = body->instrs.at[body->root].op;
+  if (root == OP_DYNAMIC_UPDATE_SLICE || root == OP_SCATTER) return true;
+  for (uint32_t k = 0; k < fusion->operands.n && op_is_elementwise(root); k++) {
+    const Shape *operand = frame->body->instrs.at[fusion->operands.at[k]].shape;
+    if (shape_is_array(operand) && hbm_bytes(operand) == hbm_bytes(fusion->shape) &&
+        uses_elementwise(frame->module, callee, k))
+      return true;
+  }
+  return false;
+}
+
+static bool works_in_place(const Frame *frame, const Step *step) {
+  const Instr *last = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
+  if (last->op == OP_FUSION) return fusion_in_place(frame, last);
+  return step->kind == STEP_WHILE || op_is_elementwise(last->op) || last->op == OP_DYNAMIC_UPDATE_SLICE ||
+         last->op == OP_SCATTER;
+}
+
 /* ---- outputs ---- */
 
 /* Marks the outputs that stand in place of a parameter: `input_output_alias={ {1}: (0, {}, may-alias) }`. */
@@ -398,6 +437,13 @@ static bool is_temporary(const Frame *frame, const Buffer *buffer) {
   return made && !buffer->leaves && buffer->bytes > 0 && !is_internal(frame, buffer);
 }
 
+/* Whether an output can take over the memory of a temporary: of one that is gone, or that the kernel which
+ * makes the output writes over. */
+static bool follows_in_place(const Frame *frame, const Buffer *buffer, const Room *room) {
+  if (room->born != buffer->dies) return room->born > buffer->dies;
+  return room->bytes == buffer->bytes && works_in_place(frame, &frame->made->steps.at[room->born]);
+}
+
 /* Temporaries that are gone before an output of their size, up to twice as much, is made lie in its memory
  * (XLA's buffer assignment). In the order of their births; the smallest output that serves is taken. */
 static void lie_in_outputs(Frame *frame) {
@@ -408,7 +454,7 @@ static void lie_in_outputs(Frame *frame) {
     for (uint32_t r = 0; r < n && is_temporary(frame, buffer); r++) {
       Room *room = &rooms[r];
       bool fits = room->bytes >= buffer->bytes && room->bytes / 2 <= buffer->bytes;
-      if (!fits || room->taken > buffer->born || room->born <= buffer->dies) continue;
+      if (!fits || room->taken > buffer->born || !follows_in_place(frame, buffer, room)) continue;
       room->taken = buffer->dies + 1;
       buffer->bytes = 0;
     }
@@ -416,43 +462,6 @@ static void lie_in_outputs(Frame *frame) {
 }
 
 /* ---- what lives when ---- */
-
-/* Whether a fusion's computation uses its parameter number `parameter` element by element only. */
-static bool uses_elementwise(const Module *module, uint32_t callee, int64_t parameter) {
-  const Comp *body = module_comp(module, callee);
-  for (uint32_t i = 0; i < body->instrs.n; i++) {
-    const Instr *user = &body->instrs.at[i];
-    bool element = op_is_elementwise(user->op) || is_alias(module, callee, user);
-    for (uint32_t k = 0; k < user->operands.n && !element; k++) {
-      const Instr *operand = &body->instrs.at[user->operands.at[k]];
-      if (operand->op == OP_PARAMETER && operand->parameter == parameter) return false;
-    }
-  }
-  return true;
-}
-
-/* A fusion that ends element by element can put its result in place of an operand that it uses so. */
-static bool fusion_in_place(const Frame *frame, const Instr *fusion) {
-  uint32_t callee = instr_comp(fusion, ATTR_calls);
-  if (callee == NO_ID || !shape_is_array(fusion->shape)) return false;
-  const Comp *body = module_comp(frame->module, callee);
-  Opcode root = body->instrs.at[body->root].op;
-  if (root == OP_DYNAMIC_UPDATE_SLICE || root == OP_SCATTER) return true;
-  for (uint32_t k = 0; k < fusion->operands.n && op_is_elementwise(root); k++) {
-    const Shape *operand = frame->body->instrs.at[fusion->operands.at[k]].shape;
-    if (shape_is_array(operand) && hbm_bytes(operand) == hbm_bytes(fusion->shape) &&
-        uses_elementwise(frame->module, callee, k))
-      return true;
-  }
-  return false;
-}
-
-static bool works_in_place(const Frame *frame, const Step *step) {
-  const Instr *last = &frame->body->instrs.at[step->instrs.at[step->instrs.n - 1]];
-  if (last->op == OP_FUSION) return fusion_in_place(frame, last);
-  return step->kind == STEP_WHILE || op_is_elementwise(last->op) || last->op == OP_DYNAMIC_UPDATE_SLICE ||
-         last->op == OP_SCATTER;
-}
 
 /* Of the computations that a step calls the one that takes most; NULL where it calls none. */
 static const Memory *largest_callee(const Frame *frame, const Step *step) {

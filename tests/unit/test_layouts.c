@@ -139,6 +139,31 @@ Test(layouts, a_value_that_products_gather_is_not_copied) {
       false);
 }
 
+#define UPDATE(header, result)                                                                               \
+  "HloModule m" header "\n\nENTRY e {\n  x = f32[64,128] parameter(0)\n  u = f32[1,128] parameter(1)\n"      \
+  "  i = s32[] parameter(2)\n  z = s32[] constant(0)\n"                                                      \
+  "  d = f32[64,128] dynamic-update-slice(x, u, i, z)\n  ROOT r = f32[64,128] " result "\n}\n"
+
+/* A program must not change what its caller keeps. */
+Test(layouts, a_parameter_that_is_written_over_is_copied) {
+  lay(UPDATE("", "negate(d)"), true);
+  const Comp *entry = module_entry(laid);
+  uint32_t copy = find("d")->operands.at[0];
+  cr_assert_eq(entry->instrs.at[copy].op, OP_COPY);
+  Str reason = copy_reason(arena, laid, laid->entry, copy);
+  cr_assert(str_is(reason, "d writes over it, and the caller keeps the parameter"), "%.*s", STR_ARG(reason));
+}
+
+#define GIVEN_UP ", input_output_alias={ {}: (0, {}, may-alias) }"
+
+Test(layouts, a_parameter_that_is_given_up_is_written_over) {
+  lay(UPDATE(GIVEN_UP, "negate(d)"), false);
+}
+
+Test(layouts, a_parameter_that_is_read_afterwards_is_copied) {
+  lay(UPDATE(GIVEN_UP, "add(d, x)"), true);
+}
+
 Test(layouts, a_program_without_convolutions_stays_as_it_is) {
   lay("HloModule m\nENTRY e {\n  x = f32[8,128] parameter(0)\n  ROOT n = f32[8,128] negate(x)\n}\n", false);
 }

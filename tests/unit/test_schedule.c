@@ -326,6 +326,35 @@ Test(schedule, a_softmax_of_one_sequence_of_several_reads_the_scores_again) {
   expect_steps(3);
 }
 
+/* What moves the lanes is a copy to another layout; a product reads its operands so. */
+Test(schedule, a_transpose_is_a_kernel_of_its_own) {
+  run("HloModule m\nENTRY e {\n  x = f32[4096,1024] parameter(0)\n"
+      "  t = f32[1024,4096] transpose(x), dimensions={1,0}\n  ROOT n = f32[1024,4096] negate(t)\n}\n");
+  expect_steps(2);
+  run("HloModule m\nENTRY e {\n  x = f32[4096,1024] parameter(0)\n  y = f32[4096,512] parameter(1)\n"
+      "  t = f32[1024,4096] transpose(x), dimensions={1,0}\n  n = f32[1024,4096] negate(t)\n"
+      "  ROOT d = f32[1024,512] dot(n, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n");
+  expect_steps(1);
+}
+
+/* As in a rotary embedding. */
+Test(schedule, what_is_widened_and_read_in_parts_is_stored_wide) {
+  run("HloModule m\nENTRY e {\n  x = bf16[4096,256] parameter(0)\n  w = f32[4096,256] convert(x)\n"
+      "  a = f32[4096,128] slice(w), slice={[0:4096], [0:128]}\n"
+      "  b = f32[4096,128] slice(w), slice={[0:4096], [128:256]}\n  ROOT r = f32[4096,128] subtract(a, "
+      "b)\n}\n");
+  expect_steps(2);
+}
+
+/* What is updated in place, and then handed out, lies in the output from the beginning. */
+Test(schedule, an_output_takes_over_what_it_is_made_from_in_place) {
+  run("HloModule m\n" SUM "ENTRY e {\n  i = s32[16] parameter(0)\n  u = f32[16,1024] parameter(1)\n"
+      "  z = f32[] constant(0)\n  zz = f32[65536,1024] broadcast(z), dimensions={}\n"
+      "  ROOT s = f32[65536,1024] scatter(zz, i, u), update_window_dims={1}, inserted_window_dims={0}, "
+      "scatter_dims_to_operand_dims={0}, index_vector_dim=1, to_apply=sum\n}\n");
+  cr_assert_lt(schedule->hbm_temp_bytes, 1 << 20, "%ld", (long)schedule->hbm_temp_bytes);
+}
+
 /* A window that holds the whole row from each place is a reduction, not one for each result. */
 Test(schedule, a_window_over_all_of_a_row_is_reduced_once) {
   run("HloModule m\n" SUM "ENTRY e {\n  x = f32[4096,1024] parameter(0)\n  z = f32[] constant(0)\n"
@@ -643,8 +672,7 @@ Test(schedule, what_stays_within_a_step_takes_no_memory) {
 
 Test(schedule, an_update_of_the_carry_is_in_place) {
   run(STACK("  y = f32[8,1024] dynamic-update-slice(x, u, i, z)\n"));
-  int64_t in_place = schedule->hbm_temp_bytes;
-  cr_assert_leq(in_place, 32768 + 4096 + 64, "%ld", (long)in_place);
+  cr_assert_leq(schedule->hbm_temp_bytes, 4096 + 64, "%ld", (long)schedule->hbm_temp_bytes);
 }
 
 Test(schedule, a_carry_that_is_read_later_is_copied) {
@@ -652,7 +680,7 @@ Test(schedule, a_carry_that_is_read_later_is_copied) {
       "  y1 = f32[8,1024] dynamic-update-slice(x, u, i, z)\n  y2 = f32[8,1024] reverse(y1), dimensions={0}\n"
       "  y3 = f32[8,1024] reverse(x), dimensions={0}\n  y4 = f32[8,1024] add(y2, y3)\n"
       "  y = f32[8,1024] dynamic-update-slice(y4, u, i, z)\n"));
-  cr_assert_geq(schedule->hbm_temp_bytes, 2 * 32768);
+  cr_assert_geq(schedule->hbm_temp_bytes, 32768, "beside the output, where the loop begins");
 }
 
 Test(schedule, donated_parameters_count_once) {

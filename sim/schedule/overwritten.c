@@ -1,0 +1,54 @@
+/* Parameters that are written over. In: a program for one device, not scheduled yet; out: its updates in
+ * place that need a copy of what they update.
+ *
+ * The one idea: a scatter or a dynamic-update-slice writes into its first operand. Where that is a parameter
+ * that the caller did not give up, or that is read afterwards, it is copied first (XLA's copy insertion). */
+#include "sim/schedule/overwritten.h"
+
+#include "sim/schedule/fuse.h"
+
+/* Marks the parameters in `input_output_alias={ {1}: (0, {}, may-alias) }`, `buffer_donor={ (3, {}) }`. */
+static void mark_given_up(Str header, bool *given_up, uint32_t n) {
+  for (size_t open = str_find(header, '('); open < header.n;
+       open += 1 + str_find(str_sub(header, open + 1, header.n), '(')) {
+    size_t comma = open + str_find(str_sub(header, open, header.n), ',');
+    int64_t parameter;
+    if (str_to_int(str_trim(str_sub(header, open + 1, comma)), &parameter) && parameter >= 0 && parameter < n)
+      given_up[parameter] = true;
+  }
+}
+
+/* The instruction that a name stands for. */
+static uint32_t named(const Module *module, uint32_t at) {
+  const Comp *entry = module_entry(module);
+  while (is_alias(module, module->entry, &entry->instrs.at[at])) at = entry->instrs.at[at].operands.at[0];
+  return at;
+}
+
+static bool is_read_after(const Module *module, uint32_t value, uint32_t after) {
+  const Comp *entry = module_entry(module);
+  for (uint32_t i = after + 1; i < entry->instrs.n; i++) {
+    Ids operands = entry->instrs.at[i].operands;
+    for (uint32_t k = 0; k < operands.n; k++)
+      if (named(module, operands.at[k]) == value) return true;
+  }
+  return false;
+}
+
+const bool *overwritten_parameters(Arena *arena, const Module *module) {
+  const Comp *entry = module_entry(module);
+  bool *given_up = ARENA_ARRAY(arena, bool, entry->params.n + 1), *overwrites = NULL;
+  mark_given_up(module_header(module, "input_output_alias"), given_up, entry->params.n);
+  mark_given_up(module_header(module, "buffer_donor"), given_up, entry->params.n);
+  for (uint32_t i = 0; i < entry->instrs.n; i++) {
+    const Instr *instr = &entry->instrs.at[i];
+    if (instr->op != OP_SCATTER && instr->op != OP_DYNAMIC_UPDATE_SLICE) continue;
+    uint32_t into = named(module, instr->operands.at[0]);
+    const Instr *parameter = &entry->instrs.at[into];
+    if (parameter->op != OP_PARAMETER || instr->on_host) continue;
+    if (given_up[parameter->parameter] && !is_read_after(module, into, i)) continue;
+    if (overwrites == NULL) overwrites = ARENA_ARRAY(arena, bool, entry->instrs.n);
+    overwrites[i] = true;
+  }
+  return overwrites;
+}
