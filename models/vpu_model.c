@@ -52,7 +52,8 @@ static double window_steps(Window window, const Shape *in, const Shape *out) {
 /* A reduction's combiner runs once for each element that goes in. */
 static VectorWork reduce_work(const Module *module, uint32_t comp, const Instr *instr, double out) {
   const Shape *from = operand_shape(module, comp, instr, 0), *to = instr->shape;
-  double in = elements_of(from), values = fmax(instr->operands.n / 2, 1), steps = fmax(in - out, 0);
+  uint32_t values = instr->operands.n < 2 ? 1 : instr->operands.n / 2;
+  double in = elements_of(from), steps = fmax(in - out, 0);
   while (shape_is_tuple(to) && to->rank > 0) to = to->parts[0];
   if (instr->op != OP_REDUCE) steps = fmax(in, out) * window_steps(instr_window(instr), from, to);
   return (VectorWork){.operations = steps * values, .flops = steps};

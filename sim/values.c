@@ -127,25 +127,37 @@ static void note_silence(Values *values, const Instr *instr) {
             STR_ARG(instr->name));
 }
 
+/* Runs it on all devices: on their operands, or on zeros that they share. */
+static Status meet_on_operands(Values *values, Arena *arena, uint32_t comp, const Instr *instr,
+                               uint32_t devices, Value *const *const *operands, KernelTalk *talk,
+                               Tensor **made) {
+  Arena *own = arena_new();
+  Tensor ***tensors = ARENA_ARRAY(own, Tensor **, devices);
+  for (uint32_t d = 0; d < devices; d++)
+    tensors[d] = values->numbers ? settled_operands(values, own, comp, instr, operands[d])
+                                 : zero_operands(values, own, comp, instr, d == 0 ? NULL : tensors[0]);
+  PallasMeeting meeting = {
+      .instr = instr, .devices = devices, .operands = (Tensor *const *const *)tensors, .talk = talk};
+  Status status = run_together(values, &meeting, arena, made);
+  for (uint32_t d = 0; d < devices; d++)
+    for (uint32_t k = 0; k < instr->operands.n; k++) tensor_release(tensors[d][k]);
+  arena_free(own);
+  return status;
+}
+
 /* Without numbers a small kernel runs on zeros, once, for what its devices say to each other. */
 static Status together(void *self, Arena *arena, uint32_t comp, const Instr *instr, uint32_t devices,
                        Value *const *const *operands, Value **results, KernelTalk *talk) {
   Values *values = self;
   Arena *own = arena_new();
-  Tensor ***tensors = ARENA_ARRAY(own, Tensor **, devices), **made = ARENA_ARRAY(own, Tensor *, devices);
+  Tensor **made = ARENA_ARRAY(own, Tensor *, devices);
   bool runs = values->numbers || (talk != NULL && joint_bytes(values, comp, instr, devices) <= JOINT_BYTES &&
                                   can_evaluate(instr));
   Status status = STATUS_OK;
-  for (uint32_t d = 0; d < devices && runs; d++)
-    tensors[d] = values->numbers ? settled_operands(values, own, comp, instr, operands[d])
-                                 : zero_operands(values, own, comp, instr, d == 0 ? NULL : tensors[0]);
-  PallasMeeting meeting = {
-      .instr = instr, .devices = devices, .operands = (Tensor *const *const *)tensors, .talk = talk};
-  if (runs) status = run_together(values, &meeting, arena, made);
+  if (runs) status = meet_on_operands(values, arena, comp, instr, devices, operands, talk, made);
   if (talk != NULL) talk->same_each_time = !values->numbers && talk->of != NULL;
   if (talk != NULL && talk->of == NULL && status == STATUS_OK) note_silence(values, instr);
   for (uint32_t d = 0; d < devices; d++) {
-    for (uint32_t k = 0; k < instr->operands.n && runs; k++) tensor_release(tensors[d][k]);
     if (!values->numbers) tensor_release(made[d]);
     results[d] = values->numbers ? made[d] : status == STATUS_OK ? tensor_new(instr->shape, false) : NULL;
   }

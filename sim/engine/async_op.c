@@ -38,20 +38,26 @@ static AsyncOp *async_new(Frame *frame, const Step *step) {
   return async;
 }
 
-static void add_event(AsyncOp *async, EventKind kind, int64_t end_ps, int64_t bytes) {
+/* Kind, track, lane, dates and bytes stand in `event`. */
+static void add_event(const AsyncOp *async, Event event) {
+  event.chip = async->chip->number;
+  event.name = async->name;
+  event.op = async->op;
+  event.peer = NO_PEER;
+  ledger_add(async->chip->execution->ledger, event);
+}
+
+/* What is in flight from the start to `end_ps`. */
+static void add_flight(const AsyncOp *async, EventKind kind, int64_t end_ps, int64_t bytes) {
   Chip *chip = async->chip;
   uint32_t lane = lane_take(chip->execution->arena, &chip->async_lanes, async->start_ps);
   lane_give(&chip->async_lanes, lane, end_ps);
-  ledger_add(chip->execution->ledger, (Event){.kind = kind,
-                                              .track = TRACK_ASYNC,
-                                              .chip = chip->number,
-                                              .lane = lane,
-                                              .name = async->name,
-                                              .op = async->op,
-                                              .peer = NO_PEER,
-                                              .start_ps = async->start_ps,
-                                              .duration_ps = end_ps - async->start_ps,
-                                              .bytes = bytes});
+  add_event(async, (Event){.kind = kind,
+                           .track = TRACK_ASYNC,
+                           .lane = lane,
+                           .start_ps = async->start_ps,
+                           .duration_ps = end_ps - async->start_ps,
+                           .bytes = bytes});
 }
 
 static void drop_operands(AsyncOp *async) {
@@ -73,7 +79,7 @@ static void run_collective(void *argument) {
       collective_run(chip->execution, async->collective, chip->number, async->operands, &async->result);
   drop_operands(async);
   unlink_async(async);
-  add_event(async, EVENT_COLLECTIVE, date_ps(), async->collective->payload_bytes);
+  add_flight(async, EVENT_COLLECTIVE, date_ps(), async->collective->payload_bytes);
   semaphore_signal(&async->done, 1, 0);
 }
 
@@ -123,16 +129,12 @@ static void occupy_host(AsyncOp *async, const Step *step) {
   uint32_t way = async->instr->host_move == HOST_MOVE_FROM;
   int64_t start_ps = chip->host_ps[way] > async->start_ps ? chip->host_ps[way] : async->start_ps;
   chip->host_ps[way] = async->end_ps = start_ps + step->time_ps;
-  ledger_add(chip->execution->ledger, (Event){.kind = EVENT_HOST,
-                                              .track = TRACK_HOST,
-                                              .chip = chip->number,
-                                              .lane = way,
-                                              .name = async->name,
-                                              .op = async->op,
-                                              .peer = NO_PEER,
-                                              .start_ps = start_ps,
-                                              .duration_ps = step->time_ps,
-                                              .bytes = step->demand.host_bytes});
+  add_event(async, (Event){.kind = EVENT_HOST,
+                           .track = TRACK_HOST,
+                           .lane = way,
+                           .start_ps = start_ps,
+                           .duration_ps = step->time_ps,
+                           .bytes = step->demand.host_bytes});
 }
 
 /* A copy's values are there at once; only its time is asynchronous. */
@@ -144,7 +146,7 @@ static Status start_copy(Frame *frame, const Step *step) {
   if (async->instr->host_move != HOST_MOVE_NONE)
     occupy_host(async, step);
   else
-    add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
+    add_flight(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
   semaphore_signal(&async->done, 1, 0);
   return STATUS_OK;
 }
@@ -158,7 +160,7 @@ static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
   frame_release(frame, step);
   TRY(run_computation(frame->chip, comp, frame->trip, frame->held, &async->result));
   async->end_ps = date_ps() + step->time_ps;
-  add_event(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
+  add_flight(async, EVENT_COMPUTE, async->end_ps, step->demand.hbm_bytes);
   semaphore_signal(&async->done, 1, 0);
   return STATUS_OK;
 }
@@ -178,20 +180,6 @@ Status run_start(Frame *frame, const Step *step) {
   return start_collective(frame, step);
 }
 
-static void add_wait_event(Frame *frame, const Step *step, const AsyncOp *async, int64_t start_ps) {
-  int64_t now_ps = date_ps();
-  if (now_ps == start_ps) return;
-  frame->chip->events++;
-  ledger_add(frame->chip->execution->ledger, (Event){.kind = EVENT_WAIT,
-                                                     .track = TRACK_CORE,
-                                                     .chip = frame->chip->number,
-                                                     .name = frame_name(frame, step_instr(step)),
-                                                     .op = async->op,
-                                                     .peer = NO_PEER,
-                                                     .start_ps = start_ps,
-                                                     .duration_ps = now_ps - start_ps});
-}
-
 static void await(Frame *frame, const Step *step, AsyncOp *async) {
   int64_t start_ps = date_ps();
   semaphore_wait(
@@ -199,7 +187,8 @@ static void await(Frame *frame, const Step *step, AsyncOp *async) {
       (Waiting){
           .chip = frame->chip->number, .op = async->op, .peer = frame->chip->number, .what = "its end"});
   sleep_until_ps(async->end_ps);
-  add_wait_event(frame, step, async, start_ps);
+  if (date_ps() > start_ps)
+    frame_add_event(frame, step, start_ps, (Event){.kind = EVENT_WAIT, .op = async->op});
 }
 
 Status run_host(Frame *frame, const Step *step) {

@@ -16,27 +16,15 @@ Chip *chip_new(Execution *execution, uint32_t number) {
   return chip;
 }
 
-static void add_core_event(Frame *frame, const Step *step, EventKind kind, uint32_t op, int64_t start_ps,
-                           int64_t bytes) {
-  Chip *chip = frame->chip;
-  chip->events++;
-  ledger_add(chip->execution->ledger, (Event){.kind = kind,
-                                              .track = TRACK_CORE,
-                                              .chip = chip->number,
-                                              .name = frame_name(frame, step_instr(step)),
-                                              .op = op,
-                                              .peer = NO_PEER,
-                                              .start_ps = start_ps,
-                                              .duration_ps = date_ps() - start_ps,
-                                              .bytes = bytes,
-                                              .flops = step->demand.flops});
-}
-
 static void pass_time(Frame *frame, const Step *step) {
   int64_t start_ps = date_ps();
   if (step->time_ps == 0) return;
   pass_step_time(frame->chip->execution, frame->chip->number, step);
-  add_core_event(frame, step, EVENT_COMPUTE, frame_op(frame, step), start_ps, step->demand.hbm_bytes);
+  frame_add_event(frame, step, start_ps,
+                  (Event){.kind = EVENT_COMPUTE,
+                          .op = frame_op(frame, step),
+                          .bytes = step->demand.hbm_bytes,
+                          .flops = step->demand.flops});
 }
 
 /* Also a fusion whose time stands in the step: it is evaluated whole. */
@@ -81,7 +69,11 @@ static Status run_collective(Frame *frame, const Step *step) {
   frame_drop_held(frame);
   frame_set(frame, step, result);
   frame_release(frame, step);
-  add_core_event(frame, step, EVENT_COLLECTIVE, collective->op, start_ps, collective->payload_bytes);
+  frame_add_event(frame, step, start_ps,
+                  (Event){.kind = EVENT_COLLECTIVE,
+                          .op = collective->op,
+                          .bytes = collective->payload_bytes,
+                          .flops = step->demand.flops});
   return execution_fail(execution, status);
 }
 

@@ -193,3 +193,15 @@ uint32_t frame_op(const Frame *frame, const Step *step) {
                    .is_host = step->demand.host_bytes > 0};
   return execution_op(frame->chip->execution, frame->comp, step_instr(step), &like);
 }
+
+void frame_add_event(const Frame *frame, const Step *step, int64_t start_ps, Event event) {
+  Chip *chip = frame->chip;
+  chip->events++;
+  event.track = TRACK_CORE;
+  event.chip = chip->number;
+  event.name = frame_name(frame, step_instr(step));
+  event.peer = NO_PEER;
+  event.start_ps = start_ps;
+  event.duration_ps = date_ps() - start_ps;
+  ledger_add(chip->execution->ledger, event);
+}

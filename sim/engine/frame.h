@@ -70,3 +70,5 @@ uint32_t step_instr(const Step *step);
 uint32_t frame_name(const Frame *frame, uint32_t instr);
 /* The ledger's op of a step. */
 uint32_t frame_op(const Frame *frame, const Step *step);
+/* Adds what the core does in a step from `start_ps` until now. Kind, op, bytes and flops stand in `event`. */
+void frame_add_event(const Frame *frame, const Step *step, int64_t start_ps, Event event);

@@ -166,21 +166,6 @@ bool is_joint_kernel(const Frame *frame, const Step *step) {
   return mosaic_communicates(frame_instr(frame, step_instr(step)));
 }
 
-static void add_event(Frame *frame, const Step *step, const JointKernel *kernel, int64_t start_ps) {
-  Chip *chip = frame->chip;
-  chip->events++;
-  ledger_add(chip->execution->ledger, (Event){.kind = EVENT_COMPUTE,
-                                              .track = TRACK_CORE,
-                                              .chip = chip->number,
-                                              .name = frame_name(frame, step_instr(step)),
-                                              .op = kernel->op,
-                                              .peer = NO_PEER,
-                                              .start_ps = start_ps,
-                                              .duration_ps = date_ps() - start_ps,
-                                              .bytes = step->demand.hbm_bytes,
-                                              .flops = step->demand.flops});
-}
-
 Status run_joint_kernel(Frame *frame, const Step *step) {
   Execution *execution = frame->chip->execution;
   JointKernel *kernel = joint_kernel(frame, step);
@@ -198,7 +183,11 @@ Status run_joint_kernel(Frame *frame, const Step *step) {
   frame_set(frame, step, meeting->results[device]);
   meeting->results[device] = NULL;
   frame_release(frame, step);
-  add_event(frame, step, kernel, start_ps);
+  frame_add_event(frame, step, start_ps,
+                  (Event){.kind = EVENT_COMPUTE,
+                          .op = kernel->op,
+                          .bytes = step->demand.hbm_bytes,
+                          .flops = step->demand.flops});
   leave(kernel, meeting);
   return execution_fail(execution, execution->machine->status);
 }

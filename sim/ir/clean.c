@@ -22,18 +22,9 @@ bool instr_is_sharding_call(const Instr *instr) {
 }
 
 static bool has_side_effect(const Instr *instr) {
-  switch (instr->op) {
-  case OP_INFEED:
-  case OP_OUTFEED:
-  case OP_SEND:
-  case OP_SEND_DONE:
-  case OP_RECV:
-  case OP_RECV_DONE:
-  case OP_RNG_GET_AND_UPDATE_STATE: return true;
-  case OP_CUSTOM_CALL:
+  if (instr->op == OP_CUSTOM_CALL)
     return instr_flag(instr, ATTR_custom_call_has_side_effect) && !instr_is_sharding_call(instr);
-  default: return false;
-  }
+  return instr->op == OP_RNG_GET_AND_UPDATE_STATE || op_exchanges_with_host(instr->op);
 }
 
 /* --- Computations. --- */

@@ -62,6 +62,18 @@ bool op_is_collective(Opcode op) {
   }
 }
 
+bool op_exchanges_with_host(Opcode op) {
+  switch (op) {
+  case OP_INFEED:
+  case OP_OUTFEED:
+  case OP_SEND:
+  case OP_SEND_DONE:
+  case OP_RECV:
+  case OP_RECV_DONE: return true;
+  default: return false;
+  }
+}
+
 bool op_is_elementwise(Opcode op) {
   return op == OP_SELECT || op == OP_CLAMP || strcmp(ops[op].rule, "elementwise") == 0;
 }

@@ -221,6 +221,7 @@ bool op_parse(Str text, Opcode *op);
 /* Operands that the opcode takes, or -1 for any number. */
 int op_arity(Opcode op);
 bool op_is_collective(Opcode op); /* -start forms too, -done not */
+bool op_exchanges_with_host(Opcode op);
 /* An element of the result comes of the elements at its place; of clamp and select some operands may be
  * scalars. */
 bool op_is_elementwise(Opcode op);

@@ -93,24 +93,12 @@ static void drop_outputs(Module *flat) {
   module_entry(flat)->root = root;
 }
 
-static bool exchanges_with_host(const Instr *instr) {
-  switch (instr->op) {
-  case OP_INFEED:
-  case OP_OUTFEED:
-  case OP_SEND:
-  case OP_SEND_DONE:
-  case OP_RECV:
-  case OP_RECV_DONE: return true;
-  default: return false;
-  }
-}
-
 Status module_drop_tokens(Module *flat, Diag *diag) {
   bool any = false;
   for (uint32_t c = 0; c < flat->comps.n; c++) {
     for (uint32_t i = 0; i < flat->comps.at[c].instrs.n; i++) {
       const Instr *instr = comp_instr(flat, c, i);
-      RETURN_IF(exchanges_with_host(instr),
+      RETURN_IF(op_exchanges_with_host(instr->op),
                 diag_fail(diag, STATUS_INVALID, instr->place, "leave it out of the program",
                           "%s of %.*s exchanges data with a host's program, which podsim does not run",
                           op_text(instr->op), STR_ARG(instr->name)));

@@ -1,21 +1,6 @@
 /* Overlap: what is hidden, in which order, within which memory; and that the engine runs it. Programs are
  * written as text and read. */
-#include "pod_fixture.h"
-#include "program_fixture.h"
-#include "sim/schedule/schedule.h"
-
-static Pod pod;
-static Schedule *schedule;
-
-static void begin_scheduling(void) {
-  begin();
-  pod = pod_fixture(arena, "v5e_4x2");
-}
-
-static void end_scheduling(void) {
-  schedule_free(schedule);
-  end();
-}
+#include "schedule_fixture.h"
 
 TestSuite(overlap, .init = begin_scheduling, .fini = end_scheduling);
 
