@@ -4,6 +4,7 @@
 
 #include "sim/eval/npy.h"
 #include "sim/ir/print.h"
+#include "sim/ledger/unfold.h"
 #include "traces/chrome.h"
 #include "traces/csv.h"
 #include "traces/op_tables.h"
@@ -84,6 +85,7 @@ static void wrote(Pipeline *pipeline, const char *path) {
 
 static Status write_csv(Pipeline *pipeline, const char *path, Diag *diag) {
   wrote(pipeline, path);
+  ledger_unfold(pipeline->ledger);
   return timeline_csv_write(pipeline->ledger, path, diag);
 }
 
@@ -97,6 +99,7 @@ static Status write_trace(Pipeline *pipeline, const char *path, Diag *diag) {
   const char *chips = pipeline->options->chips;
   if (chips != NULL) TRY(chips_parse(pipeline->arena, chips, pipeline->ledger->n_chips, &shown, diag));
   wrote(pipeline, path);
+  ledger_unfold(pipeline->ledger);
   return chrome_trace_write(pipeline->ledger, pipeline->module->name, shown, path, diag);
 }
 

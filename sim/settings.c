@@ -91,6 +91,7 @@ Status run_settings(const Pipeline *pipeline, RunOptions *run, Diag *diag) {
   TRY(named_numbers(pipeline, "branch", OP_CONDITIONAL, &options->branches, &run->branches, diag));
   run->n_trips = options->trips.n;
   run->n_branches = options->branches.n;
+  run->fold = run->settle_loops && options->breaks.n == 0 && pipeline->config->pod.fold;
   for (uint32_t i = 0; i < options->breaks.n; i++) TRY(break_setting(options->breaks.at[i], run, diag));
   return STATUS_OK;
 }

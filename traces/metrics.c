@@ -1,6 +1,8 @@
 /* Metrics: one pass over the sorted events; times of sets of intervals by merging them in order. */
 #include "traces/metrics.h"
 
+#include "sim/ledger/unfold.h"
+
 #include <stdlib.h>
 
 typedef struct {
@@ -181,8 +183,9 @@ Metrics metrics_fold(Arena *arena, const Ledger *ledger) {
   metrics.communication_ps = spans_length(&communication);
   for (uint32_t i = 0; i < communication.n; i++)
     metrics.exposed_ps += uncovered(communication.at[i], &compute);
+  metrics.chips = ledger->n_chips / ledger_folds(ledger);
   count_executions(arena, ledger, metrics.ops);
-  for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= ledger->n_chips;
+  for (uint32_t op = 0; op < metrics.n_ops; op++) metrics.ops[op].wire_bytes /= metrics.chips;
   fold_chip(ledger, &metrics, &compute);
   fold_ops_together(arena, ledger, &metrics, &compute);
   metrics.critical = critical_path(arena, ledger, metrics.slowest_chip);

@@ -33,6 +33,7 @@ typedef struct {
   int64_t hbm_bytes, other_hbm_bytes; /* that its kernels move; those without a product of them */
   OpMetric *ops;                      /* one a ledger op, in its order */
   uint32_t n_ops;
+  uint32_t chips; /* that were recorded: in a folded run those that stand for all */
 } Metrics;
 
 /* `ledger` must be finished (sorted). The result lives in `arena`. */

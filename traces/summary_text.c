@@ -22,12 +22,14 @@ static void time_line(StrBuf *buf, const char *text, int64_t ps, int64_t whole_p
   buf_char(buf, '\n');
 }
 
-static void head_lines(StrBuf *buf, const RunInfo *info, const Ledger *ledger) {
+static void head_lines(StrBuf *buf, const RunInfo *info, const Ledger *ledger, const Metrics *metrics) {
   label(buf, "program");
   buf_printf(buf, "%.*s", STR_ARG(info->program));
   buf_printf(buf, "  (numbers %.*s)\n", STR_ARG(info->numbers));
   label(buf, "pod");
-  buf_printf(buf, "%.*s, %u chip%s\n", STR_ARG(info->pod), ledger->n_chips, ledger->n_chips == 1 ? "" : "s");
+  buf_printf(buf, "%.*s, %u chip%s", STR_ARG(info->pod), ledger->n_chips, ledger->n_chips == 1 ? "" : "s");
+  if (metrics->chips < ledger->n_chips) buf_printf(buf, ", %u simulated for all", metrics->chips);
+  buf_char(buf, '\n');
   label(buf, "mesh");
   for (uint32_t axis = 0; axis < info->mesh_sizes.n; axis++) {
     buf_printf(buf, "%s%.*s=%" PRId64, axis == 0 ? "" : ", ", STR_ARG(info->mesh_names[axis]),
@@ -115,7 +117,7 @@ static void file_lines(StrBuf *buf, const RunInfo *info) {
 
 Str summary_text(Arena *arena, const RunInfo *info, const Ledger *ledger, const Metrics *metrics) {
   StrBuf buf = {.arena = arena};
-  head_lines(&buf, info, ledger);
+  head_lines(&buf, info, ledger, metrics);
   time_line(&buf, "step time", metrics->end_ps, 0, "");
   time_line(&buf, "compute", metrics->compute_ps, metrics->end_ps, "");
   time_line(&buf, "communication", metrics->communication_ps, metrics->end_ps, "");

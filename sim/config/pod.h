@@ -60,6 +60,7 @@ typedef struct {
   bool loop_prefetch;    /* collectives of loops run an iteration ahead */
   Str collective_matmul; /* `auto`, `on` or `off`: products split over the steps of a collective */
   bool excess_precision; /* floats that only a compiler rounds are not rounded where no chip sees them */
+  bool fold;             /* of chips that do the same one is simulated for all */
   int64_t numbers_limit; /* work of the values on all chips, in floating-point operations, above which
                             --numbers auto computes none */
 

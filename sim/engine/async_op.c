@@ -165,19 +165,30 @@ static Status start_computation(Frame *frame, const Step *step, uint32_t comp) {
   return STATUS_OK;
 }
 
+/* The computation that an async-start runs, of which no collective is the root; else NO_ID. */
+static uint32_t started_computation(const Module *module, const Instr *start) {
+  uint32_t called = instr_comp(start, ATTR_calls);
+  if (start->op != OP_ASYNC_START || called == NO_ID) return NO_ID;
+  const Comp *body = module_comp(module, called);
+  return op_is_collective(body->instrs.at[body->root].op) ? NO_ID : called;
+}
+
+static bool starts_copy(const Instr *start) {
+  if (start->op == OP_COPY_START || start->host_move != HOST_MOVE_NONE) return true;
+  Opcode alone; /* where only an opcode is written */
+  return start->op == OP_ASYNC_START && op_parse(start->async_of, &alone) && !op_is_collective(alone);
+}
+
+bool starts_collective(const Module *module, const Instr *start) {
+  return !starts_copy(start) && started_computation(module, start) == NO_ID;
+}
+
 Status run_start(Frame *frame, const Step *step) {
   const Module *module = frame->chip->execution->module;
   const Instr *instr = frame_instr(frame, step_instr(step));
-  uint32_t called = instr_comp(instr, ATTR_calls);
-  if (instr->op == OP_COPY_START || instr->host_move != HOST_MOVE_NONE) return start_copy(frame, step);
-  Opcode alone; /* where only an opcode is written */
-  if (instr->op == OP_ASYNC_START && op_parse(instr->async_of, &alone) && !op_is_collective(alone))
-    return start_copy(frame, step);
-  if (instr->op == OP_ASYNC_START && called != NO_ID) {
-    const Comp *body = module_comp(module, called);
-    if (!op_is_collective(body->instrs.at[body->root].op)) return start_computation(frame, step, called);
-  }
-  return start_collective(frame, step);
+  if (starts_copy(instr)) return start_copy(frame, step);
+  uint32_t called = started_computation(module, instr);
+  return called == NO_ID ? start_collective(frame, step) : start_computation(frame, step, called);
 }
 
 static void await(Frame *frame, const Step *step, AsyncOp *async) {

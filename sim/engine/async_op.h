@@ -7,6 +7,9 @@
 
 /* A move to or from the host that is waited for. */
 Status run_host(Frame *frame, const Step *step);
+/* Whether what a start begins is a collective. */
+bool starts_collective(const Module *module, const Instr *start);
+
 Status run_start(Frame *frame, const Step *step);
 Status run_done(Frame *frame, const Step *step);
 /* Drops what collectives that never ended refer to. */

@@ -248,6 +248,7 @@ static void enter_in_ledger(Execution *execution, CollectiveOp *op, uint32_t com
     like.dcn_bytes += plan->dcn_bytes;
     op->seconds += plan->seconds;
   }
+  op->entered = true;
   op->op = execution_op(execution, comp, instr, &like);
   op->name = ledger_name(execution->ledger, comp_instr(execution->module, comp, instr)->name);
   for (uint32_t i = 0; i < op->runs.n; i++)
@@ -262,7 +263,7 @@ static Status not_supported(const Execution *execution, const Instr *instr) {
                    STR_ARG(instr->name), op_text(instr->op));
 }
 
-Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op) {
+Status collective_planned(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op) {
   InstrInfo *info = &execution->infos[comp][instr];
   *op = info->collective;
   if (info->collective != NULL) return STATUS_OK;
@@ -281,7 +282,22 @@ Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, Collec
   TRY(find_payloads(execution, own));
   for (uint32_t i = 0; i < own->runs.n; i++)
     for (uint32_t g = own->groups.n; g-- > 0;) TRY(plan_group(execution, own, &own->runs.at[i], g));
-  enter_in_ledger(execution, own, comp, instr);
   *op = info->collective = own;
+  return STATUS_OK;
+}
+
+static void count_simulated(const Execution *execution, CollectiveOp *op) {
+  for (uint32_t i = 0; i < execution->n_simulated && op->runs.n > 0; i++) {
+    uint32_t group = op->group_of[execution->simulated[i]];
+    op->simulated += group != NO_ID && op->runs.at[0].groups[group].plan != NULL;
+  }
+}
+
+Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op) {
+  TRY(collective_planned(execution, comp, instr, op));
+  CollectiveOp *own = *op;
+  if (own->entered) return STATUS_OK;
+  enter_in_ledger(execution, own, comp, instr);
+  count_simulated(execution, own);
   return STATUS_OK;
 }

@@ -16,7 +16,7 @@ typedef struct {
 typedef struct {
   const CollectivePlan *plan;
   LaunchSpec spec;
-  Vec(Meeting) meetings;
+  Vec(Meeting) meetings; /* of a folded run: all groups meet in the first */
 } GroupRun;
 
 /* One payload of the instruction. */
@@ -31,19 +31,24 @@ struct CollectiveOp {
   CollectiveKind kind;
   GroupList groups;               /* of chips */
   uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
+  uint32_t simulated;             /* chips that run its kernels */
   uint64_t *counts;               /* executions by chip */
   const Shape **results;
   const Shape **carried_in, **carried_out; /* operands and results as they are in memory */
   uint32_t n_results;
   bool is_tuple; /* the result */
   Vec(PayloadRun) runs;
+  bool entered; /* in the ledger, as: */
   uint32_t op, name;
   int64_t payload_bytes;
   double seconds;
   Visit *free_visits;
 };
 
-/* What an instruction of a collective (or the one that an async-start wraps) comes to. Made once. */
+/* What an instruction of a collective (or the one that an async-start wraps) comes to, as it is planned. Made
+ * once. */
+Status collective_planned(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op);
+/* The same, about to run: it has an op of the ledger too. */
 Status collective_op(Execution *execution, uint32_t comp, uint32_t instr, CollectiveOp **op);
 
 /* Runs it on a chip, from an actor of that chip, to its end. `operands` are borrowed, the result is given;

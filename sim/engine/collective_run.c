@@ -4,16 +4,38 @@
 
 #include <stdlib.h>
 
+/* One execution on one chip. Bytes of arrays are NULL where they are not known. */
+struct Visit {
+  Execution *execution;
+  CollectiveOp *op;
+  uint32_t chip;
+  uint64_t count;
+  Value **operands, **results;
+  unsigned char **operand_bytes, **result_bytes;
+  Launch **launches; /* by payload; NULL in a group of one */
+  bool known;
+  Visit *next_free, *next; /* of all */
+};
+
+static Launch *new_launch(const Execution *execution, const CollectiveOp *op, const GroupRun *run) {
+  Machine *machine = execution->machine;
+  return machine->fold == NULL ? launch_new(machine, &run->spec)
+                               : launch_new_folded(machine, &run->spec, op->simulated);
+}
+
 /* The launch of the count-th execution; the first to come makes it. */
-static Launch *meet(Execution *execution, GroupRun *run, uint64_t count) {
-  uint32_t i = 0;
-  while (i < run->meetings.n && run->meetings.at[i].count != count) i++;
+static Launch *meet(const Visit *visit, const PayloadRun *payload, GroupRun *own) {
+  Execution *execution = visit->execution;
+  bool folded = execution->machine->fold != NULL;
+  uint32_t members = folded ? visit->op->simulated : own->spec.members, i = 0;
+  GroupRun *run = folded ? &payload->groups[0] : own;
+  while (i < run->meetings.n && run->meetings.at[i].count != visit->count) i++;
   if (i == run->meetings.n)
     VEC_PUSH(execution->arena, &run->meetings,
-             (Meeting){count, launch_new(execution->machine, &run->spec), 0});
+             (Meeting){visit->count, new_launch(execution, visit->op, own), 0});
   Meeting *meeting = &run->meetings.at[i];
   Launch *launch = meeting->launch;
-  if (++meeting->joined == run->spec.members) *meeting = run->meetings.at[--run->meetings.n];
+  if (++meeting->joined == members) *meeting = run->meetings.at[--run->meetings.n];
   return launch;
 }
 
@@ -90,19 +112,6 @@ static void copy_alone(const PayloadRun *run, unsigned char *const *operands, un
   free(buffer);
 }
 
-/* One execution on one chip. Bytes of arrays are NULL where they are not known. */
-struct Visit {
-  Execution *execution;
-  CollectiveOp *op;
-  uint32_t chip;
-  uint64_t count;
-  Value **operands, **results;
-  unsigned char **operand_bytes, **result_bytes;
-  Launch **launches; /* by payload; NULL in a group of one */
-  bool known;
-  Visit *next_free, *next; /* of all */
-};
-
 static Visit *visit_new(Execution *execution, CollectiveOp *op, uint32_t chip) {
   Visit *visit = op->free_visits;
   if (visit == NULL) {
@@ -152,11 +161,11 @@ static void run_kernel(Visit *visit, uint32_t i) {
   uint32_t group = visit->op->group_of[visit->chip];
   GroupRun *run = group == NO_ID ? NULL : &visit->op->runs.at[i].groups[group];
   if (run == NULL || run->plan == NULL) return;
-  Launch *launch = visit->launches[i] = meet(visit->execution, run, visit->count);
+  Launch *launch = visit->launches[i] = meet(visit, &visit->op->runs.at[i], run);
   if (!visit->known) launch_hide_values(launch);
   Mover mover = mover_of(visit, i, PAYLOAD_READ);
   if (launch_has_values(launch)) fill_buffers(visit->op->kind, &mover);
-  launch_run(launch, mover.member);
+  launch_run(launch, &run->spec, mover.member);
   visit->known = visit->known && launch_has_values(launch);
 }
 

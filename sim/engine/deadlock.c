@@ -1,6 +1,8 @@
 /* Deadlock report: actors that wait, a line for each instruction and thing that is waited for. */
 #include "sim/engine/deadlock.h"
 
+#include "sim/engine/fold.h"
+
 enum { MOST_CHIPS = 8, MOST_LINES = 12 };
 
 /* Chips that wait in one instruction for the same. */
@@ -34,7 +36,8 @@ static const Instr *instr_of(const Execution *execution, uint32_t op) {
 static void add_chip(StrBuf *buf, const Execution *execution, const Waiting *waiting) {
   buf_printf(buf, "chip %u", waiting->chip);
   if (waiting->peer == NO_PEER) return;
-  bool over = waiting->peer < execution->devices && execution->ended[waiting->peer];
+  uint32_t peer = fold_chip(execution->machine->fold, waiting->peer);
+  bool over = peer < execution->devices && execution->ended[peer];
   buf_printf(buf, " from chip %u%s", waiting->peer, over ? " (which has ended)" : "");
 }
 

@@ -28,9 +28,10 @@ typedef struct {
   Machine *machine;
   Pool *pool;
   uint32_t devices;
-  uint32_t *chip_of, *device_of; /* by device; by chip */
-  InstrInfo **infos;             /* by computation and instruction */
-  Vec(const Instr *) op_instrs;  /* by op of the ledger, from the first of this run */
+  uint32_t *chip_of, *device_of;    /* by device; by chip */
+  uint32_t n_simulated, *simulated; /* chips; of a folded run one of each kind */
+  InstrInfo **infos;                /* by computation and instruction */
+  Vec(const Instr *) op_instrs;     /* by op of the ledger, from the first of this run */
   uint32_t first_op;
   Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
   JointKernel *joint_kernels;

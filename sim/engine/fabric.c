@@ -1,9 +1,12 @@
 /* Fabric: a helper actor a flow. It holds the flow's lanes while SimGrid moves the bytes, then pays the
  * latency and lands the transfer. A transfer by way of a third chip is two flows side by side, as a stream
- * that is cut through there. On a twisted torus, which SimGrid does not know, it is a flow on each link. */
+ * that is cut through there. On a twisted torus, which SimGrid does not know, it is a flow on each link. In a
+ * folded run links are those of the chips that are simulated, and link_shares moves the bytes. */
 #include "sim/engine/fabric.h"
 
 #include "models/ici_model.h"
+#include "sim/engine/fold.h"
+#include "sim/engine/link_shares.h"
 #include "sim/engine/platform.h"
 
 #include <math.h>
@@ -17,6 +20,7 @@ typedef struct {
   uint32_t from, to, host; /* whose host is the flow's end */
   int64_t start_ps;
   Vec(uint32_t) lanes; /* taken on its links, in the order of the route */
+  Vec(uint32_t) links; /* the places of these */
 } Leg;
 
 /* What DMAs take of a chip's HBM. */
@@ -37,8 +41,10 @@ struct Job {
 struct Fabric {
   Arena *arena;
   const Pod *pod;
+  const Fold *fold;
   Ledger *ledger;
   Platform platform;
+  LinkShares *shares; /* of a folded run, else NULL */
   Actors *actors;
   Lanes *dma_lanes;  /* a chip */
   Lanes *sync_lanes; /* a chip */
@@ -48,11 +54,22 @@ struct Fabric {
   uint32_t flows;
 };
 
-Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag) {
+static LinkShares *folded_links(const Fabric *fabric) {
+  const Pod *pod = fabric->pod;
+  uint32_t n = pod->n_chips * LINKS_PER_CHIP;
+  double *bw_Bps = ARENA_ARRAY(fabric->arena, double, n);
+  for (uint32_t i = 0; i < n; i++)
+    bw_Bps[i] = i % LINKS_PER_CHIP / 2 == DCN_AXIS ? pod->dcn_bw_Bps : ici_link_bw_Bps(pod);
+  return link_shares_new(fabric->arena, fabric->actors, bw_Bps, n);
+}
+
+Status fabric_new(Arena *arena, const Pod *pod, const Fold *fold, Ledger *ledger, Fabric **fabric,
+                  Diag *diag) {
   Fabric *own = ARENA_NEW(arena, Fabric);
-  *own = (Fabric){.arena = arena, .pod = pod, .ledger = ledger};
+  *own = (Fabric){.arena = arena, .pod = pod, .fold = fold, .ledger = ledger};
   TRY(platform_start(arena, pod, &own->platform, diag));
   own->actors = actors_new(arena);
+  if (fold != NULL) own->shares = folded_links(own);
   own->dma_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
   own->sync_lanes = ARENA_ARRAY(arena, Lanes, pod->n_chips);
   own->link_lanes = ARENA_ARRAY(arena, Lanes, (size_t)pod->n_chips * LINKS_PER_CHIP);
@@ -69,23 +86,32 @@ Lanes *fabric_sync_lanes(Fabric *fabric, uint32_t chip) {
   return &fabric->sync_lanes[chip];
 }
 
+/* An event on a chip; in a folded run it is told of the chip that is simulated for it. */
 static void add_event(const Job *job, Event event) {
+  const Fold *fold = job->fabric->fold;
   event.name = job->transfer.name;
   event.op = job->transfer.op;
-  event.peer = job->transfer.to;
+  event.peer = fold_along(fold, job->transfer.to, event.chip);
+  event.chip = fold_chip(fold, event.chip);
   event.flow = job->transfer.flow;
   event.bytes = job->transfer.bytes;
   ledger_add(job->fabric->ledger, event);
 }
 
+static uint32_t link_place(const Fabric *fabric, Link link) {
+  return fold_chip(fabric->fold, link.chip) * LINKS_PER_CHIP + 2 * link.axis + link.down;
+}
+
 static Lanes *lanes_of(const Job *job, Link link) {
-  return &job->fabric->link_lanes[link.chip * LINKS_PER_CHIP + 2 * link.axis + link.down];
+  return &job->fabric->link_lanes[link_place(job->fabric, link)];
 }
 
 static void occupy_link(void *self, Link link) {
   Leg *leg = self;
-  uint32_t lane = lane_take(leg->job->fabric->arena, lanes_of(leg->job, link), leg->start_ps);
-  VEC_PUSH(leg->job->fabric->arena, &leg->lanes, lane);
+  Fabric *fabric = leg->job->fabric;
+  uint32_t lane = lane_take(fabric->arena, lanes_of(leg->job, link), leg->start_ps);
+  VEC_PUSH(fabric->arena, &leg->lanes, lane);
+  VEC_PUSH(fabric->arena, &leg->links, link_place(fabric, link));
 }
 
 /* The end of a leg, and which of its links is being given back. */
@@ -116,8 +142,9 @@ static void vacate_link(void *self, Link link) {
  * comes to its target. */
 static void hbm_of(const Leg *leg, HbmUse *uses[2]) {
   const Job *job = leg->job;
-  uses[0] = leg == &job->legs[0] ? &job->fabric->hbm[leg->from] : NULL;
-  uses[1] = leg->to == job->transfer.to ? &job->fabric->hbm[leg->to] : NULL;
+  Fabric *fabric = job->fabric;
+  uses[0] = leg == &job->legs[0] ? &fabric->hbm[fold_chip(fabric->fold, leg->from)] : NULL;
+  uses[1] = leg->to == job->transfer.to ? &fabric->hbm[fold_chip(fabric->fold, leg->to)] : NULL;
 }
 
 static void enter_hbm(const Leg *leg) {
@@ -165,6 +192,7 @@ static double leg_bytes(const Fabric *fabric, const Leg *leg, int64_t date_ps) {
 }
 
 DmaBytes fabric_hbm_bytes(const Fabric *fabric, uint32_t chip, int64_t date_ps) {
+  if (fabric->shares != NULL) link_shares_catch_up(fabric->shares);
   const HbmUse *use = &fabric->hbm[chip];
   DmaBytes bytes = {.ended = use->ended_bytes};
   for (uint32_t i = 0; i < use->legs.n; i++) bytes.under_way += leg_bytes(fabric, use->legs.at[i], date_ps);
@@ -177,19 +205,36 @@ static int64_t date_rounded_up_ps(void) {
   return (int64_t)ceil(simgrid_get_clock() * 1e12 - 0.02);
 }
 
+static void end_flow(void *argument, int64_t end_ps) {
+  Leg *leg = argument;
+  leave_hbm(leg);
+  Vacation vacation = {.leg = leg, .end_ps = end_ps};
+  route_links(leg->job->fabric->pod, leg->from, leg->to, vacate_link, &vacation);
+  if (end_ps > leg->job->left_ps) leg->job->left_ps = end_ps;
+}
+
+static void run_simgrid_flow(Leg *leg) {
+  const Fabric *fabric = leg->job->fabric;
+  bool is_dcn = route_is_dcn(fabric->pod, leg->from, leg->to);
+  sg_host_t *hosts = is_dcn ? fabric->platform.cards : fabric->platform.hosts;
+  sg_host_sendto(hosts[leg->from], hosts[leg->host], (double)leg->job->transfer.bytes);
+  end_flow(leg, date_rounded_up_ps());
+}
+
 /* The bytes of a leg over its links. */
 static void run_flow(Leg *leg) {
   Fabric *fabric = leg->job->fabric;
-  bool is_dcn = route_is_dcn(fabric->pod, leg->from, leg->to);
-  sg_host_t *hosts = is_dcn ? fabric->platform.cards : fabric->platform.hosts;
-  leg->lanes.n = 0;
+  leg->lanes.n = leg->links.n = 0;
   route_links(fabric->pod, leg->from, leg->to, occupy_link, leg);
   enter_hbm(leg);
-  sg_host_sendto(hosts[leg->from], hosts[leg->host], (double)leg->job->transfer.bytes);
-  leave_hbm(leg);
-  Vacation vacation = {.leg = leg, .end_ps = date_rounded_up_ps()};
-  route_links(fabric->pod, leg->from, leg->to, vacate_link, &vacation);
-  if (vacation.end_ps > leg->job->left_ps) leg->job->left_ps = vacation.end_ps;
+  if (fabric->shares == NULL)
+    run_simgrid_flow(leg);
+  else
+    link_shares_run(fabric->shares, (LinkFlow){.links = leg->links.at,
+                                               .n_links = leg->links.n,
+                                               .bytes = (double)leg->job->transfer.bytes,
+                                               .ended = end_flow,
+                                               .argument = leg});
 }
 
 static void add_dma_event(const Job *job, int64_t landed_ps) {

@@ -12,6 +12,7 @@
 #include "sim/ledger/ledger.h"
 
 typedef struct Fabric Fabric;
+typedef struct Fold Fold;
 
 typedef struct {
   uint32_t from, to; /* chips, not the same */
@@ -26,8 +27,10 @@ typedef struct {
   void *argument;
 } Transfer;
 
-/* `pod`, `ledger` and `actors` must outlive it. Starts SimGrid. */
-Status fabric_new(Arena *arena, const Pod *pod, Ledger *ledger, Fabric **fabric, Diag *diag);
+/* `pod`, `fold` (NULL: none) and `ledger` must outlive it. Starts SimGrid. Senders must be chips that are
+ * simulated; their events stand for those of all chips that are alike. */
+Status fabric_new(Arena *arena, const Pod *pod, const Fold *fold, Ledger *ledger, Fabric **fabric,
+                  Diag *diag);
 Actors *fabric_actors(const Fabric *fabric);
 /* A number for a new transfer. */
 uint32_t fabric_next_flow(Fabric *fabric);

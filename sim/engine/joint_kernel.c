@@ -176,7 +176,7 @@ Status run_joint_kernel(Frame *frame, const Step *step) {
   JointMeeting *meeting = meet(execution, kernel, kernel->counts[chip]++);
   TRY(wait_for_all(frame, step, kernel, meeting));
   int64_t met_ps = date_ps();
-  if (meeting->launch != NULL) launch_run(meeting->launch, device);
+  if (meeting->launch != NULL) launch_run(meeting->launch, &meeting->spec, device);
   if (date_ps() < met_ps + step->time_ps) sleep_until_ps(met_ps + step->time_ps);
   if (meeting->launch != NULL) launch_leave(meeting->launch);
   frame_drop_held(frame);

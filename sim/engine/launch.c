@@ -3,6 +3,8 @@
 #include "sim/engine/launch.h"
 
 #include "models/ici_model.h"
+#include "sim/engine/fold.h"
+#include "sim/engine/kernel_trace.h"
 #include "sim/engine/semaphore.h"
 
 #include <stdio.h>
@@ -10,13 +12,17 @@
 #include <string.h>
 
 struct Kernel {
-  Launch *launch;
+  Launch *launch;         /* NULL where it is traced */
+  const LaunchSpec *spec; /* of its group */
   uint32_t member;
+  KernelTrace *trace; /* NULL where it runs */
 };
 
+/* A member of the group; in a folded launch a chip. */
 typedef struct {
   unsigned char *bytes; /* all its buffers */
   Semaphore *semaphores;
+  uint32_t n_semaphores;
 } Member;
 
 struct Launch {
@@ -24,7 +30,8 @@ struct Launch {
   const LaunchSpec *spec;
   bool has_values;
   size_t *offsets; /* of each buffer in a member's bytes, and the end */
-  Member *members;
+  uint32_t n_seats;
+  Member *members; /* by seat */
   Kernel *kernels;
   uint32_t missing, present, pending; /* members to come and to leave; DMAs and forks under way */
   Launch *previous, *next;
@@ -40,18 +47,19 @@ static void *zeroed(size_t n, size_t size) {
   return checked(calloc(n == 0 ? 1 : n, size));
 }
 
-Status machine_new(Arena *arena, const Pod *pod, const RunOptions *options, Ledger *ledger, Machine **machine,
-                   Diag *diag) {
+Status machine_new(Arena *arena, const Pod *pod, const Fold *fold, const RunOptions *options, Ledger *ledger,
+                   Machine **machine, Diag *diag) {
   Machine *own = ARENA_NEW(arena, Machine);
-  *own = (Machine){.arena = arena, .pod = pod, .ledger = ledger, .options = options, .diag = diag};
-  TRY(fabric_new(arena, pod, ledger, &own->fabric, diag));
+  *own =
+      (Machine){.arena = arena, .pod = pod, .fold = fold, .ledger = ledger, .options = options, .diag = diag};
+  TRY(fabric_new(arena, pod, fold, ledger, &own->fabric, diag));
   own->actors = fabric_actors(own->fabric);
   *machine = own;
   return STATUS_OK;
 }
 
 static void launch_free(Launch *launch) {
-  for (uint32_t i = 0; i < launch->spec->members; i++) {
+  for (uint32_t i = 0; i < launch->n_seats; i++) {
     free(launch->members[i].bytes);
     free(launch->members[i].semaphores);
   }
@@ -75,15 +83,16 @@ void machine_free(Machine *machine) {
 static void check_semaphores(const Launch *launch) {
   Machine *machine = launch->machine;
   const LaunchSpec *spec = launch->spec;
-  for (uint32_t i = 0; i < spec->members; i++) {
+  for (uint32_t i = 0; i < launch->n_seats; i++) {
     const Semaphore *semaphores = launch->members[i].semaphores;
-    for (uint32_t k = 0; semaphores != NULL && k < spec->n_semaphores; k++) {
+    for (uint32_t k = 0; k < launch->members[i].n_semaphores; k++) {
       if (semaphores[k].value == 0 || machine->status != STATUS_OK) continue;
-      machine->status = diag_fail(
-          machine->diag, STATUS_DEADLOCK, spec->place, NULL,
-          "race: on chip %u semaphore %u of %.*s is left at %ld: it was signalled more often "
-          "than waited for",
-          spec->chips[i], k, STR_ARG(machine->ledger->names.at[spec->name]), (long)semaphores[k].value);
+      machine->status =
+          diag_fail(machine->diag, STATUS_DEADLOCK, spec->place, NULL,
+                    "race: on chip %u semaphore %u of %.*s is left at %ld: it was signalled more often "
+                    "than waited for",
+                    machine->fold == NULL ? spec->chips[i] : i, k,
+                    STR_ARG(machine->ledger->names.at[spec->name]), (long)semaphores[k].value);
     }
   }
 }
@@ -94,23 +103,38 @@ static void free_when_over(Launch *launch) {
   launch_free(launch);
 }
 
-Launch *launch_new(Machine *machine, const LaunchSpec *spec) {
+static Launch *launch_of(Machine *machine, const LaunchSpec *spec, uint32_t members, uint32_t n_seats) {
   Launch *launch = zeroed(1, sizeof *launch);
   *launch = (Launch){.machine = machine,
                      .spec = spec,
                      .has_values = machine->options->values != NULL,
                      .offsets = zeroed(spec->n_buffers + 1, sizeof *launch->offsets),
-                     .members = zeroed(spec->members, sizeof *launch->members),
-                     .kernels = zeroed(spec->members, sizeof *launch->kernels),
-                     .missing = spec->members,
-                     .present = spec->members,
+                     .n_seats = n_seats,
+                     .members = zeroed(n_seats, sizeof *launch->members),
+                     .kernels = zeroed(n_seats, sizeof *launch->kernels),
+                     .missing = members,
+                     .present = members,
                      .next = machine->launches};
   for (uint32_t i = 0; i < spec->n_buffers; i++)
     launch->offsets[i + 1] = launch->offsets[i] + (size_t)spec->buffers[i] * spec->element_bytes;
-  for (uint32_t i = 0; i < spec->members; i++) launch->kernels[i] = (Kernel){launch, i};
   if (launch->next != NULL) launch->next->previous = launch;
   machine->launches = launch;
   return launch;
+}
+
+Launch *launch_new(Machine *machine, const LaunchSpec *spec) {
+  return launch_of(machine, spec, spec->members, spec->members);
+}
+
+Launch *launch_new_folded(Machine *machine, const LaunchSpec *spec, uint32_t members) {
+  Launch *launch = launch_of(machine, spec, members, machine->pod->n_chips);
+  launch->has_values = false;
+  return launch;
+}
+
+static uint32_t seat_of(const Kernel *kernel, uint32_t member) {
+  const Fold *fold = kernel->launch->machine->fold;
+  return fold == NULL ? member : fold_chip(fold, kernel->spec->chips[member]);
 }
 
 void launch_hide_values(Launch *launch) {
@@ -128,11 +152,14 @@ unsigned char *launch_buffer(Launch *launch, uint32_t member, uint32_t buffer) {
   return own->bytes + launch->offsets[buffer];
 }
 
-void launch_run(Launch *launch, uint32_t member) {
+void launch_run(Launch *launch, const LaunchSpec *spec, uint32_t member) {
   int64_t startup_ps = ici_startup_ps(launch->machine->pod);
+  Kernel own = {.launch = launch, .spec = spec, .member = member};
+  Kernel *kernel = &launch->kernels[seat_of(&own, member)];
+  *kernel = own;
   launch->missing--;
   if (startup_ps > 0) sleep_until_ps(date_ps() + startup_ps);
-  launch->spec->body(&launch->kernels[member]);
+  spec->body(kernel);
 }
 
 void launch_leave(Launch *launch) {
@@ -156,20 +183,23 @@ uint32_t kernel_member(const Kernel *kernel) {
 }
 
 uint32_t kernel_members(const Kernel *kernel) {
-  return kernel->launch->spec->members;
+  return kernel->spec->members;
 }
 
 const void *kernel_plan(const Kernel *kernel) {
-  return kernel->launch->spec->plan;
+  return kernel->spec->plan;
 }
 
-static uint32_t chip_of(const Launch *launch, uint32_t member) {
-  return member == NO_MEMBER ? NO_PEER : launch->spec->chips[member];
+static uint32_t chip_of(const Kernel *kernel, uint32_t member) {
+  return member == NO_MEMBER ? NO_PEER : kernel->spec->chips[member];
 }
 
-static Semaphore *semaphore_of(Launch *launch, uint32_t member, uint32_t semaphore) {
-  Member *own = &launch->members[member];
-  if (own->semaphores == NULL) own->semaphores = zeroed(launch->spec->n_semaphores, sizeof *own->semaphores);
+static Semaphore *semaphore_of(const Kernel *kernel, uint32_t member, uint32_t semaphore) {
+  Member *own = &kernel->launch->members[seat_of(kernel, member)];
+  if (own->semaphores == NULL) {
+    own->n_semaphores = kernel->spec->n_semaphores;
+    own->semaphores = zeroed(own->n_semaphores, sizeof *own->semaphores);
+  }
   return &own->semaphores[semaphore];
 }
 
@@ -186,9 +216,9 @@ static void copy(Launch *launch, uint32_t to_member, Slice to, uint32_t from_mem
 
 /* A DMA, or a signal alone, on its way. */
 struct Message {
-  Launch *launch;
-  uint32_t from_member, to_member;
-  Slice from, to;
+  const Kernel *from;
+  uint32_t to_member;
+  Slice source, target;
   uint32_t sent, received;
   int64_t signals;
   uint32_t flow;
@@ -209,15 +239,15 @@ static void message_free(Machine *machine, Message *message) {
 
 static void message_left(void *argument) {
   const Message *message = argument;
-  semaphore_signal(semaphore_of(message->launch, message->from_member, message->sent), 1, 0);
+  semaphore_signal(semaphore_of(message->from, message->from->member, message->sent), 1, 0);
 }
 
 static void message_landed(void *argument) {
   Message *message = argument;
-  Launch *launch = message->launch;
-  copy(launch, message->to_member, message->to, message->from_member, message->from);
+  Launch *launch = message->from->launch;
+  copy(launch, message->to_member, message->target, message->from->member, message->source);
   if (message->received != NO_SEMAPHORE)
-    semaphore_signal(semaphore_of(launch, message->to_member, message->received), message->signals,
+    semaphore_signal(semaphore_of(message->from, message->to_member, message->received), message->signals,
                      message->flow);
   message_free(launch->machine, message);
   pending_ended(launch);
@@ -229,20 +259,21 @@ static int64_t wire_bytes(const LaunchSpec *spec, int64_t elements) {
 
 /* Sends it over the fabric, or within the chip at once. */
 static void message_send(Message message, uint32_t via, bool is_dma) {
-  Launch *launch = message.launch;
-  const LaunchSpec *spec = launch->spec;
+  const Kernel *kernel = message.from;
+  Launch *launch = kernel->launch;
+  const LaunchSpec *spec = kernel->spec;
   Message *own = message_new(launch->machine);
   *own = message;
   launch->pending++;
-  if (message.from_member == message.to_member) {
+  if (kernel->member == message.to_member) {
     if (message.sent != NO_SEMAPHORE) message_left(own);
     message_landed(own);
     return;
   }
-  Transfer transfer = {.from = chip_of(launch, message.from_member),
-                       .to = chip_of(launch, message.to_member),
-                       .via = chip_of(launch, via),
-                       .bytes = wire_bytes(spec, message.from.n),
+  Transfer transfer = {.from = chip_of(kernel, kernel->member),
+                       .to = chip_of(kernel, message.to_member),
+                       .via = chip_of(kernel, via),
+                       .bytes = wire_bytes(spec, message.source.n),
                        .is_signal = !is_dma,
                        .name = spec->name,
                        .op = spec->op,
@@ -259,13 +290,10 @@ static bool is_broken(int64_t *issued, int64_t broken) {
   return ++*issued == broken;
 }
 
-static void dma_start(Kernel *kernel, Message message, uint32_t via) {
-  Machine *machine = kernel->launch->machine;
-  if (is_broken(&machine->dmas, machine->options->break_dma)) return;
-  message.launch = kernel->launch;
-  message.from_member = kernel->member;
-  message.signals = 1;
-  message_send(message, via, true);
+static void trace_message(const Kernel *kernel, const Message *message, uint32_t via) {
+  trace_send(kernel->trace, chip_of(kernel, via), chip_of(kernel, message->to_member),
+             wire_bytes(kernel->spec, message->source.n));
+  trace_semaphores(kernel->trace, message->sent, message->received, message->signals);
 }
 
 void kernel_dma(Kernel *kernel, Slice from, uint32_t member, Slice to, uint32_t sent, uint32_t received) {
@@ -274,25 +302,35 @@ void kernel_dma(Kernel *kernel, Slice from, uint32_t member, Slice to, uint32_t 
 
 void kernel_dma_via(Kernel *kernel, Slice from, uint32_t via, uint32_t member, Slice to, uint32_t sent,
                     uint32_t received) {
-  dma_start(kernel,
-            (Message){.to_member = member, .from = from, .to = to, .sent = sent, .received = received}, via);
+  Message message = {.from = kernel,
+                     .to_member = member,
+                     .source = from,
+                     .target = to,
+                     .sent = sent,
+                     .received = received,
+                     .signals = 1};
+  if (kernel->trace != NULL) {
+    trace_message(kernel, &message, via);
+    return;
+  }
+  Machine *machine = kernel->launch->machine;
+  if (!is_broken(&machine->dmas, machine->options->break_dma)) message_send(message, via, true);
 }
 
 void kernel_signal(Kernel *kernel, uint32_t member, uint32_t semaphore, int64_t n) {
-  message_send((Message){.launch = kernel->launch,
-                         .from_member = kernel->member,
-                         .to_member = member,
-                         .sent = NO_SEMAPHORE,
-                         .received = semaphore,
-                         .signals = n},
-               NO_MEMBER, false);
+  Message message = {
+      .from = kernel, .to_member = member, .sent = NO_SEMAPHORE, .received = semaphore, .signals = n};
+  if (kernel->trace != NULL)
+    trace_message(kernel, &message, NO_MEMBER);
+  else
+    message_send(message, NO_MEMBER, false);
 }
 
 static void add_wait_event(const Kernel *kernel, const Semaphore *semaphore, uint32_t peer,
                            int64_t start_ps) {
   Machine *machine = kernel->launch->machine;
-  const LaunchSpec *spec = kernel->launch->spec;
-  uint32_t chip = chip_of(kernel->launch, kernel->member);
+  const LaunchSpec *spec = kernel->spec;
+  uint32_t chip = chip_of(kernel, kernel->member);
   int64_t now_ps = date_ps();
   if (now_ps == start_ps || peer == chip) return; /* for another of its own threads: no news */
   Lanes *lanes = fabric_sync_lanes(machine->fabric, chip);
@@ -311,15 +349,18 @@ static void add_wait_event(const Kernel *kernel, const Semaphore *semaphore, uin
 }
 
 void kernel_wait(Kernel *kernel, uint32_t semaphore, int64_t n, uint32_t from, const char *what) {
-  Launch *launch = kernel->launch;
-  Machine *machine = launch->machine;
+  if (kernel->trace != NULL) {
+    trace_semaphores(kernel->trace, semaphore, chip_of(kernel, from) == chip_of(kernel, kernel->member), n);
+    return;
+  }
+  Machine *machine = kernel->launch->machine;
   if (is_broken(&machine->waits, machine->options->break_wait)) return;
-  Semaphore *own = semaphore_of(launch, kernel->member, semaphore);
+  Semaphore *own = semaphore_of(kernel, kernel->member, semaphore);
   int64_t start_ps = date_ps();
-  uint32_t peer = chip_of(launch, from);
-  semaphore_wait(
-      own, n,
-      (Waiting){.chip = chip_of(launch, kernel->member), .op = launch->spec->op, .peer = peer, .what = what});
+  uint32_t peer = chip_of(kernel, from);
+  Waiting waiting = {
+      .chip = chip_of(kernel, kernel->member), .op = kernel->spec->op, .peer = peer, .what = what};
+  semaphore_wait(own, n, waiting);
   add_wait_event(kernel, own, peer, start_ps);
 }
 
@@ -338,13 +379,13 @@ void kernel_take_credit(Kernel *kernel, uint32_t receiver, uint32_t semaphore) {
 }
 
 void kernel_copy(Kernel *kernel, Slice to, Slice from) {
-  copy(kernel->launch, kernel->member, to, kernel->member, from);
+  if (kernel->trace == NULL) copy(kernel->launch, kernel->member, to, kernel->member, from);
 }
 
 void kernel_combine(Kernel *kernel, Slice into, Slice from) {
   Launch *launch = kernel->launch;
-  const LaunchSpec *spec = launch->spec;
-  if (!launch->has_values || into.n == 0) return;
+  const LaunchSpec *spec = kernel->spec;
+  if (kernel->trace != NULL || !launch->has_values || into.n == 0) return;
   const ValueOps *values = launch->machine->options->values;
   Status status =
       values->combine(values->self, spec->reduction, spec->dtype, slice_bytes(launch, kernel->member, into),
@@ -371,6 +412,11 @@ static void run_fork(void *argument) {
 
 void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, uint32_t which), uint32_t which,
                  uint32_t done) {
+  if (kernel->trace != NULL) {
+    trace_semaphores(kernel->trace, done, which, 0);
+    body(kernel, which);
+    return;
+  }
   Machine *machine = kernel->launch->machine;
   Fork *fork = machine->free_forks;
   if (fork == NULL)
@@ -380,4 +426,12 @@ void kernel_fork(Kernel *kernel, void (*body)(Kernel *kernel, uint32_t which), u
   *fork = (Fork){kernel, body, which, done, NULL};
   kernel->launch->pending++;
   actors_spawn(machine->actors, run_fork, fork);
+}
+
+uint64_t kernel_trace_hash(const Pod *pod, const LaunchSpec *spec, uint32_t member) {
+  KernelTrace trace = {.pod = pod, .chip = spec->chips[member]};
+  Kernel kernel = {.spec = spec, .member = member, .trace = &trace};
+  trace_semaphores(&trace, spec->n_semaphores, 0, 0);
+  spec->body(&kernel);
+  return trace.hash;
 }

@@ -15,6 +15,7 @@ typedef struct {
   const Pod *pod;
   Ledger *ledger;
   const RunOptions *options;
+  const Fold *fold; /* NULL: every chip is simulated */
   Fabric *fabric;
   Actors *actors;
   int64_t waits, dmas; /* issued so far, over all chips */
@@ -25,9 +26,9 @@ typedef struct {
   Status status; /* the first failure of a kernel: a step of a reduction, or a race */
 } Machine;
 
-/* Starts SimGrid. What it is given must outlive it. */
-Status machine_new(Arena *arena, const Pod *pod, const RunOptions *options, Ledger *ledger, Machine **machine,
-                   Diag *diag);
+/* Starts SimGrid. What it is given must outlive it; `fold` may be NULL. */
+Status machine_new(Arena *arena, const Pod *pod, const Fold *fold, const RunOptions *options, Ledger *ledger,
+                   Machine **machine, Diag *diag);
 /* Frees what launches hold that were never ended. */
 void machine_free(Machine *machine);
 
@@ -47,15 +48,21 @@ typedef struct {
 
 /* `spec` and what it points at must outlive the launch. */
 Launch *launch_new(Machine *machine, const LaunchSpec *spec);
+/* In a folded run a launch is that of all groups at once, by `members` chips that are simulated. */
+Launch *launch_new_folded(Machine *machine, const LaunchSpec *spec, uint32_t members);
 /* Whether the members' values are known: buffers hold numbers only while all of those who came have them. */
 void launch_hide_values(Launch *launch);
 bool launch_has_values(const Launch *launch);
 /* Memory of a member's buffer, zero at first; NULL where there are no values. */
 unsigned char *launch_buffer(Launch *launch, uint32_t member, uint32_t buffer);
-/* Runs the kernel as one member, from its chip's actor, from its start-up to its end. */
-void launch_run(Launch *launch, uint32_t member);
+/* Runs the kernel as one member, from its chip's actor, from its start-up to its end. In a folded launch
+ * `spec` is that of the member's own group; else that of the launch. */
+void launch_run(Launch *launch, const LaunchSpec *spec, uint32_t member);
 /* A member wants nothing more of it. With the last one, and the last DMA, the launch is gone; a semaphore
  * that is not at zero then tells of a wait that is missing, and fails the machine with STATUS_DEADLOCK. */
 void launch_leave(Launch *launch);
 /* Members that have not yet run. */
 uint32_t launch_missing(const Launch *launch);
+/* A hash of what a member's kernel does, from one wait to the next, with chips and links relative to its own:
+ * the same where only their places differ. Nothing is simulated. */
+uint64_t kernel_trace_hash(const Pod *pod, const LaunchSpec *spec, uint32_t member);

@@ -130,13 +130,21 @@ static double piece_ratio(const GroupLayout *group, uint32_t part) {
   return ratio < 1.0 / 32 ? 1.0 / 32 : ratio > 1 ? 1 : ratio;
 }
 
+/* Where the pieces of large values are cut: so that members have blocks of one size. */
+static int64_t cut_at(const CollectivePlan *plan, double at) {
+  enum { LARGE = 64 /* elements of a block */ };
+  int64_t members = plan->group->members;
+  bool whole_blocks = plan->kind == COLLECTIVE_ALL_REDUCE && plan->elements >= LARGE * members;
+  return whole_blocks ? llround(at / (double)members) * members : llround(at);
+}
+
 /* Cuts elements [at, end), a part, into pieces. */
 static void add_part(Arena *arena, CollectivePlan *plan, uint32_t part, int64_t at, int64_t end,
                      uint32_t pieces) {
   double ratio = pieces == 1 ? 1 : piece_ratio(plan->group, part), sizes = 0, size = (double)(end - at);
   for (uint32_t i = 0; i < pieces; i++) sizes += pow(ratio, i);
   for (uint32_t i = 0; i + 1 < pieces; i++) {
-    int64_t next = at + llround(size * pow(ratio, i) / sizes);
+    int64_t next = cut_at(plan, (double)at + size * pow(ratio, i) / sizes);
     plan_add_piece(arena, plan, part, at, next < end ? next : end);
     at = next < end ? next : end;
   }
@@ -149,7 +157,7 @@ static void add_parts(Arena *arena, CollectivePlan *plan, uint32_t parts, uint32
   if (parts > 1) part_shares(plan->group, shares);
   for (uint32_t part = 0; part < parts; part++) {
     share += shares[part];
-    int64_t end = part + 1 == parts ? plan->elements : llround(share * (double)plan->elements);
+    int64_t end = part + 1 == parts ? plan->elements : cut_at(plan, share * (double)plan->elements);
     add_part(arena, plan, part, at, end, pieces);
     at = end;
   }

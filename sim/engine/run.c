@@ -5,6 +5,8 @@
 #include "sim/engine/chip.h"
 #include "sim/engine/collective_op.h"
 #include "sim/engine/deadlock.h"
+#include "sim/engine/fold.h"
+#include "sim/engine/fold_search.h"
 #include "sim/engine/joint_kernel.h"
 #include "sim/engine/settle.h"
 
@@ -89,9 +91,10 @@ static Status check_devices(Execution *execution) {
 }
 
 static Status run_chips(Execution *execution, Chip **chips) {
-  for (uint32_t i = 0; i < execution->devices; i++) {
-    chips[i] = chip_new(execution, i);
-    actors_start(execution->machine->actors, chip_run, chips[i]);
+  for (uint32_t i = 0; i < execution->n_simulated; i++) {
+    uint32_t chip = execution->simulated[i];
+    chips[chip] = chip_new(execution, chip);
+    actors_start(execution->machine->actors, chip_run, chips[chip]);
   }
   bool ended = actors_run(execution->machine->actors);
   TRY(execution->status);
@@ -111,18 +114,21 @@ static void place_devices(Execution *execution) {
   }
 }
 
-/* Of a run that failed, what some chips have come to is dropped. */
+/* Of a run that failed, what some chips have come to is dropped. A folded run has outputs of the simulated
+ * chips alone. */
 static void fill_result(const Execution *execution, Chip *const *chips, bool ended, RunResult *result) {
   Arena *arena = execution->ledger->arena;
   *result = (RunResult){.chip_end_ps = ARENA_ARRAY(arena, int64_t, execution->pod->n_chips),
                         .outputs = ARENA_ARRAY(arena, Value *, execution->pod->n_chips)};
   for (uint32_t i = 0; i < execution->devices; i++) {
-    result->chip_end_ps[i] = chips[i]->end_ps;
+    const Chip *chip = chips[fold_chip(execution->machine->fold, i)];
+    result->chip_end_ps[i] = chip->end_ps;
+    if (chip->end_ps > result->end_ps) result->end_ps = chip->end_ps;
+    if (chip->number != i) continue;
     if (ended)
-      result->outputs[execution->device_of[i]] = chips[i]->root;
-    else if (chips[i]->root != NULL)
-      values_of(execution)->release(values_of(execution)->self, chips[i]->root);
-    if (chips[i]->end_ps > result->end_ps) result->end_ps = chips[i]->end_ps;
+      result->outputs[execution->device_of[i]] = chip->root;
+    else if (chip->root != NULL)
+      values_of(execution)->release(values_of(execution)->self, chip->root);
   }
 }
 
@@ -133,23 +139,35 @@ static uint32_t workers_of(const Execution *execution) {
   return wanted < execution->devices ? wanted : execution->devices;
 }
 
+/* The chips that are simulated: all, or one for those that are alike. */
+static Status choose_chips(Execution *execution, const Fold **fold) {
+  TRY(fold_search(execution, fold));
+  execution->simulated = ARENA_ARRAY(execution->arena, uint32_t, execution->devices);
+  for (uint32_t chip = 0; chip < execution->devices; chip++)
+    if (fold_chip(*fold, chip) == chip) execution->simulated[execution->n_simulated++] = chip;
+  if (*fold != NULL) memcpy(execution->ledger->stride, (*fold)->stride, sizeof execution->ledger->stride);
+  return STATUS_OK;
+}
+
 static Status run_in(Execution *execution, RunResult *result) {
+  const Fold *fold;
   TRY(check_devices(execution));
   place_devices(execution);
-  execution->ended = ARENA_ARRAY(execution->arena, bool, execution->devices);
-  TRY(machine_new(execution->arena, execution->pod, execution->options, execution->ledger,
-                  &execution->machine, execution->diag));
   prepare_infos(execution);
+  TRY(choose_chips(execution, &fold));
+  execution->ended = ARENA_ARRAY(execution->arena, bool, execution->devices);
+  TRY(machine_new(execution->arena, execution->pod, fold, execution->options, execution->ledger,
+                  &execution->machine, execution->diag));
   execution->pool = pool_new(workers_of(execution));
   Chip **chips = ARENA_ARRAY(execution->arena, Chip *, execution->devices);
   Status status = run_chips(execution, chips);
   pool_free(execution->pool);
-  for (uint32_t i = 0; i < execution->devices; i++) chip_clear(chips[i]);
+  for (uint32_t i = 0; i < execution->n_simulated; i++) chip_clear(chips[execution->simulated[i]]);
   collectives_clear(execution);
   joint_kernels_clear(execution);
   machine_free(execution->machine);
   int64_t left_out_ps = loops_fill_in(execution);
-  for (uint32_t i = 0; i < execution->devices; i++) chips[i]->end_ps += left_out_ps;
+  for (uint32_t i = 0; i < execution->n_simulated; i++) chips[execution->simulated[i]]->end_ps += left_out_ps;
   fill_result(execution, chips, status == STATUS_OK, result);
   return status;
 }

@@ -61,7 +61,8 @@ typedef struct {
   int64_t break_wait, break_dma; /* the Nth is skipped, from 1; 0 none */
   const uint32_t *chip_of;       /* by device, a permutation; NULL: device d is chip d */
   bool settle_loops; /* no values are computed: a loop whose trips are alike need not run to its end */
-  uint32_t workers;  /* threads for values; 0: as many as processors */
+  bool fold;        /* no values, nothing skewed or broken: of chips that do the same one may stand for all */
+  uint32_t workers; /* threads for values; 0: as many as processors */
 } RunOptions;
 
 typedef struct {

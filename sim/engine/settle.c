@@ -63,7 +63,9 @@ static int64_t period_ps(const LoopWatch *watch, int64_t trip, int64_t trips) {
   int64_t oldest = trip - PERIODS_ALIKE * trips;
   if (oldest < 1 || watch->farthest - oldest >= DATES_KEPT) return 0;
   int64_t period = date_of(watch, 0, trip) - date_of(watch, 0, trip - trips);
-  for (uint32_t chip = 0; chip < watch->execution->devices; chip++) {
+  const Execution *execution = watch->execution;
+  for (uint32_t i = 0; i < execution->n_simulated; i++) {
+    uint32_t chip = execution->simulated[i];
     for (int64_t at = trip; at - trips >= oldest; at--) {
       if (date_of(watch, chip, at) - date_of(watch, chip, at - trips) != period) return 0;
     }
@@ -104,7 +106,7 @@ static void leave_out_trips(LoopWatch *watch, int64_t trip) {
 int64_t loop_trips_left_out(LoopWatch *watch, uint32_t chip, int64_t trip) {
   watch->dates_ps[(size_t)chip * DATES_KEPT + (size_t)(trip % DATES_KEPT)] = date_ps();
   if (trip > watch->farthest) watch->farthest = trip;
-  bool all = ++watch->begun[trip] == watch->execution->devices;
+  bool all = ++watch->begun[trip] == watch->execution->n_simulated;
   if (all && watch->left_out == 0) leave_out_trips(watch, trip);
   if (watch->left_out > 0 && watch->jumped_ps[chip] == INT64_MAX) watch->jumped_ps[chip] = date_ps();
   return watch->left_out;

@@ -21,7 +21,8 @@ Ledger *ledger_new(uint32_t n_chips, const int64_t *pod_shape, uint32_t n_axes) 
   Arena *arena = arena_new();
   Ledger *ledger = ARENA_NEW(arena, Ledger);
   *ledger = (Ledger){.arena = arena, .name_index = map_new(arena), .n_chips = n_chips, .n_axes = n_axes};
-  for (uint32_t axis = 0; axis < 3; axis++) ledger->pod_shape[axis] = axis < n_axes ? pod_shape[axis] : 1;
+  for (uint32_t axis = 0; axis < 3; axis++)
+    ledger->stride[axis] = ledger->pod_shape[axis] = axis < n_axes ? pod_shape[axis] : 1;
   return ledger;
 }
 

@@ -73,7 +73,9 @@ typedef struct {
   uint32_t n_chips;
   int64_t pod_shape[3]; /* unused axes 1; a chip's x, y, z are its coordinates in it, last axis fastest */
   uint32_t n_axes;
-  Event *events; /* in the order they were appended; after ledger_finish() in order of time */
+  int64_t stride[3]; /* of a folded run: each event stands for those that are multiples of it apart along the
+                        axes; the length of an axis: along it for itself alone */
+  Event *events;     /* in the order they were appended; after ledger_finish() in order of time */
   size_t n_events, cap_events;
   Vec(Str) names;
   Vec(LedgerOp) ops;

@@ -213,7 +213,7 @@ static void run_chip(void *argument) {
     Run *run = &chip->bench->runs[i];
     sleep_until_ps(run->start_ps +
                    (run->jitter ? (int64_t)((chip->member + i) * 2654435761u % 20011) * 1000 : 0));
-    launch_run(run->launch, chip->member);
+    launch_run(run->launch, &run->spec, chip->member);
     if (date_ps() > run->end_ps) run->end_ps = date_ps();
     if (run->numbers) collectives[run->kind].check(run, chip->member, work_of(run, chip->member));
     launch_leave(run->launch);
@@ -231,8 +231,9 @@ static Bench *bench_new(const Site *site, bool numbers) {
   for (uint32_t i = 0; i < members; i++) chips[i] = site->members != 0 ? site->chips[i] : i;
   bench->group = group_layout(arena, &bench->pod, chips, members);
   bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, bench->pod.n_axes);
-  cr_assert_eq(machine_new(arena, &bench->pod, &bench->options, bench->ledger, &bench->machine, bench->diag),
-               STATUS_OK);
+  cr_assert_eq(
+      machine_new(arena, &bench->pod, NULL, &bench->options, bench->ledger, &bench->machine, bench->diag),
+      STATUS_OK);
   return bench;
 }
 

@@ -36,7 +36,7 @@ static void run_chip(void *argument) {
   Bench *bench = chip->bench;
   sleep_until_ps(bench->delays_ps[chip->member]);
   memset(launch_buffer(bench->launch, chip->member, 0), 'a' + (int)chip->member, ELEMENTS);
-  launch_run(bench->launch, chip->member);
+  launch_run(bench->launch, &bench->spec, chip->member);
   bench->ends_ps[chip->member] = date_ps();
   memcpy(bench->results[chip->member], launch_buffer(bench->launch, chip->member, 1), ELEMENTS);
   launch_leave(bench->launch);
@@ -50,8 +50,9 @@ static Bench *run_kernel(void (*body)(Kernel *kernel), const int64_t delays_ps[M
   memcpy(bench->delays_ps, delays_ps, sizeof bench->delays_ps);
   bench->ledger = ledger_new(MEMBERS, bench->pod.shape, 1);
   bench->options.values = &bench->values;
-  cr_assert_eq(machine_new(arena, &bench->pod, &bench->options, bench->ledger, &bench->machine, bench->diag),
-               STATUS_OK);
+  cr_assert_eq(
+      machine_new(arena, &bench->pod, NULL, &bench->options, bench->ledger, &bench->machine, bench->diag),
+      STATUS_OK);
   bench->spec = (LaunchSpec){.chips = chips,
                              .members = MEMBERS,
                              .body = body,

@@ -29,7 +29,7 @@ static Bench *slices_new(int64_t slices, int64_t x, int64_t y, bool wrap, int64_
                              EXACT_LINKS, str_printf(arena, "ici.latency=%ldps", (long)lat_ps).at,
                              str_printf(arena, "pod.slices=%ld", (long)slices).at);
   bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 2);
-  cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
+  cr_assert_eq(fabric_new(arena, &bench->pod, NULL, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
   return bench;
 }
 
@@ -398,7 +398,7 @@ Test(twist, a_transfer_loads_each_link_of_its_way) {
   *bench = (Bench){.arena = arena, .diag = diag_new()};
   bench->pod = twisted(arena, "4x4x8");
   bench->ledger = ledger_new(bench->pod.n_chips, bench->pod.shape, 3);
-  cr_assert_eq(fabric_new(arena, &bench->pod, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
+  cr_assert_eq(fabric_new(arena, &bench->pod, NULL, bench->ledger, &bench->fabric, bench->diag), STATUS_OK);
   int64_t top[POD_AXES] = {3, 0, 0};
   uint32_t from = pod_chip(&bench->pod, 0, top), over = link_end(&bench->pod, (Link){from, 0, false});
   int64_t at[POD_AXES];
