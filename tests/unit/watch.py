@@ -29,7 +29,7 @@ for thread in gdb.selected_inferior().threads():
         library = gdb.solib_name(frame.pc())
         name = os.path.basename(library) if library else "program"
         print("   ", frame.name(), "in", name)
-        if owner is None and not name.startswith({RUNTIME!r}) and frame.name() not in ("_start", "main"):
+        if owner is None and not name.startswith({RUNTIME!r}) and frame.name() != "_start":
             owner = name
         frame = frame.older()
     if owner == "program":
