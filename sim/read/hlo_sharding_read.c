@@ -102,20 +102,8 @@ static Status read_mesh(Reader *reader, NamedMesh *mesh) {
   Lexer *lex = &reader->lex;
   lex_peek(lex);
   const char *start = lex->at;
-  Vec(Str) names = {0};
-  Vec(int64_t) sizes = {0};
-  TRY(lex_expect(lex, '['));
-  for (bool more = !lex_accept(lex, ']'); more;) {
-    Str name;
-    int64_t size;
-    TRY(read_axis_name(lex, &name));
-    TRY(lex_expect(lex, '='));
-    TRY(lex_int_from(lex, 1, &size));
-    VEC_PUSH(reader->arena, &names, name);
-    VEC_PUSH(reader->arena, &sizes, size);
-    TRY(lex_more(lex, ']', &more));
-  }
-  *mesh = (NamedMesh){.names = names.at, .sizes = {sizes.at, sizes.n}};
+  *mesh = (NamedMesh){0};
+  TRY(lex_axes(lex, reader->arena, read_axis_name, &mesh->names, &mesh->sizes));
   RETURN_IF(product(mesh->sizes) == 0, LEX_FAIL(lex, start, NULL, "this mesh has too many devices"));
   Lexer ahead = *lex;
   if (!lex_accept(&ahead, ',') || !lex_accept_word(&ahead, "device_ids")) return STATUS_OK;

@@ -169,6 +169,26 @@ Status lex_bool(Lexer *lex, bool *value) {
   return lex_expected(lex, "true or false");
 }
 
+Status lex_axes(Lexer *lex, Arena *arena, Status (*read_name)(Lexer *lex, Str *name), Str **names,
+                Ints *sizes) {
+  Vec(Str) read_names = {0};
+  Vec(int64_t) read_sizes = {0};
+  TRY(lex_expect(lex, '['));
+  for (bool more = !lex_accept(lex, ']'); more;) {
+    Str name;
+    int64_t size;
+    TRY(read_name(lex, &name));
+    TRY(lex_expect(lex, '='));
+    TRY(lex_int_from(lex, 1, &size));
+    VEC_PUSH(arena, &read_names, name);
+    VEC_PUSH(arena, &read_sizes, size);
+    TRY(lex_more(lex, ']', &more));
+  }
+  *names = read_names.at;
+  *sizes = (Ints){read_sizes.at, read_sizes.n};
+  return STATUS_OK;
+}
+
 Status lex_ints(Lexer *lex, char open, char close, Ints *ints) {
   Vec(int64_t) list = {0};
   TRY(lex_expect(lex, open));

@@ -49,6 +49,9 @@ Status lex_int_from(Lexer *lex, int64_t least, int64_t *value);
 Status lex_bool(Lexer *lex, bool *value);
 /* A string in " or ', without its quotes and escapes. */
 Status lex_string(Lexer *lex, Str *value);
+/* The axes of a mesh, ["x"=2, "y"=4], in `arena`; `read_name` reads the name of one. */
+Status lex_axes(Lexer *lex, Arena *arena, Status (*read_name)(Lexer *lex, Str *name), Str **names,
+                Ints *sizes);
 /* Integers between `open` and `close`: {1,0}, [2,4], (1,0). */
 Status lex_ints(Lexer *lex, char open, char close, Ints *ints);
 

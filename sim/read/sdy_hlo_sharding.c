@@ -28,25 +28,6 @@ typedef struct {
 
 /* Meshes. */
 
-static Status read_mesh_axes(Translator *tr, Lexer *lex, SdyMesh *mesh) {
-  Vec(Str) names = {0};
-  Vec(int64_t) sizes = {0};
-  TRY(lex_expect(lex, '['));
-  for (bool more = !lex_accept(lex, ']'); more;) {
-    Str name;
-    int64_t size;
-    TRY(mlir_string(lex, &name));
-    TRY(lex_expect(lex, '='));
-    TRY(lex_int_from(lex, 1, &size));
-    VEC_PUSH(tr->scratch, &names, name);
-    VEC_PUSH(tr->scratch, &sizes, size);
-    TRY(lex_more(lex, ']', &more));
-  }
-  mesh->axes = names.at;
-  mesh->sizes = (Ints){sizes.at, sizes.n};
-  return STATUS_OK;
-}
-
 /* Names stand in HLO's frontend attributes as they are. */
 static bool is_plain(Str name) {
   for (size_t i = 0; i < name.n; i++) {
@@ -77,7 +58,7 @@ static Status check_mesh(Translator *tr, const char *where, const SdyMesh *mesh)
 
 /* ["a"=2, "b"=4], device_ids=[…] */
 static Status read_mesh_body(Translator *tr, const char *where, Lexer *lex, SdyMesh *mesh) {
-  TRY(read_mesh_axes(tr, lex, mesh));
+  TRY(lex_axes(lex, tr->scratch, mlir_string, &mesh->axes, &mesh->sizes));
   if (lex_accept(lex, ',')) {
     TRY(mlir_expect_word(lex, "device_ids"));
     TRY(lex_expect(lex, '='));
