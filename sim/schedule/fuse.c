@@ -331,36 +331,67 @@ static const Instr *before_moves(const Fuser *fuser, uint32_t value) {
   return instr;
 }
 
-/* Whether a projection writes its rows as they are: a wide one, and what a loop makes in parts. Narrow ones,
- * and sums of parts, write their columns as rows, so that heads are there already. */
-static bool comes_as_rows(const Instr *projection) {
+/* Whether a projection writes its rows as they are: one that is wide, and wider than there are rows. Others
+ * write their columns as rows, so that heads are there already. */
+static bool comes_as_rows(const Shape *projection) {
   enum { WIDE = 2048 };
-  const Shape *shape = projection->shape;
-  if (!shape_is_array(shape) || shape->rank == 0 || projection->op == OP_ADD) return false;
-  return shape->dims[shape->rank - 1] >= WIDE || projection->op == OP_OPT_BARRIER;
+  if (!shape_is_array(projection) || projection->rank < 2) return false;
+  int64_t columns = projection->dims[projection->rank - 1], rows = projection->dims[projection->rank - 2];
+  return columns >= WIDE && columns > rows;
 }
 
-/* Whether a product of queries and keys puts them together from parts, as after a rotary embedding, or takes
- * them apart into heads, within its kernel, which then does nothing else. */
-static bool reorders_heads(const Fuser *fuser, uint32_t product) {
-  enum { HEAD = 128 };
-  Ids operands = fuser->body->instrs.at[product].operands;
-  for (uint32_t k = 0; k < operands.n; k++) {
-    const Shape *heads = fuser->body->instrs.at[operands.at[k]].shape;
-    const Instr *from = before_moves(fuser, operands.at[k]);
-    if (from->op == OP_CONCATENATE) return true;
-    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank;
-    if (apart && comes_as_rows(from) && heads->dims[heads->rank - 1] % HEAD == 0) return true;
+static bool repeats_one_head(const Fuser *fuser, const Instr *broadcast) {
+  if (broadcast->op != OP_BROADCAST) return false;
+  const Shape *head = fuser->body->instrs.at[broadcast->operands.at[0]].shape;
+  return head->rank > 1 && head->dims[head->rank - 2] == 1;
+}
+
+/* Whether one head of keys serves several of queries, which then lie beside each other as rows. */
+static bool shares_a_head(const Fuser *fuser, const Instr *product) {
+  Ints batches = instr_ints(product, ATTR_lhs_batch_dims);
+  const Shape *shapes[2];
+  for (uint32_t k = 0; k < 2; k++) {
+    shapes[k] = fuser->body->instrs.at[product->operands.at[k]].shape;
+    if (repeats_one_head(fuser, before_moves(fuser, product->operands.at[k]))) return true;
   }
-  return false;
+  return batches.n > 1 && shapes[0]->rank != shapes[1]->rank &&
+         shapes[0]->dims[batches.at[batches.n - 1]] == 1;
+}
+
+/* How many operands a product of queries and keys puts together from parts, as after a rotary embedding, or
+ * takes apart into heads, within its kernel. */
+static uint32_t reordered_operands(const Fuser *fuser, uint32_t at) {
+  enum { HEAD = 128 };
+  const Instr *product = &fuser->body->instrs.at[at];
+  bool shared = shares_a_head(fuser, product);
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < product->operands.n; k++) {
+    const Shape *heads = fuser->body->instrs.at[product->operands.at[k]].shape;
+    const Instr *from = before_moves(fuser, product->operands.at[k]);
+    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank &&
+                 heads->dims[heads->rank - 1] % HEAD == 0;
+    n += from->op == OP_CONCATENATE || (apart && (shared || comes_as_rows(from->shape)));
+  }
+  return n;
 }
 
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
- * together: rows must not be too long for that. */
+ * together: rows must not be too long for that, and the kernel not reorder its operands. */
 static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
   enum { LONGEST_ROW_GONE_BACK = 2048 };
-  bool fits = fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && !reorders_heads(fuser, product);
-  return !fuser->has_product[group] && (!fuser->goes_back[group] || fits);
+  if (fuser->has_product[group]) return false;
+  return !fuser->goes_back[group] ||
+         (fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && reordered_operands(fuser, product) == 0);
+}
+
+/* Whether a kernel that cannot join a softmax makes what leads from its product there; not where it is busy
+ * with both its operands. */
+static bool stays_with_product(const Fuser *fuser, uint32_t at, uint32_t group) {
+  bool transposed;
+  if (!fuser->goes_back[group] || fuser->leans[at]) return false;
+  uint32_t product = product_below(fuser, at, &transposed);
+  return product != NO_ID && !fuser->has_product[group] && !product_can_join(fuser, group, product) &&
+         reordered_operands(fuser, product) < 2;
 }
 
 /* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.
@@ -625,6 +656,8 @@ static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
   if (is_made_by_loop(fuser, at)) {
     fuser->groups.repeated[at] = true;
+  } else if (host != NO_ID && stays_with_product(fuser, at, host)) {
+    fuser->groups.last[at] = at;
   } else if (host != NO_ID && can_join(fuser, at, host)) {
     fuser->groups.last[at] = host;
   } else {

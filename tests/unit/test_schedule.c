@@ -289,6 +289,7 @@ Test(schedule, a_softmax_of_long_rows_or_many_heads_follows_the_scores) {
   cr_assert_gt(step(0)->demand.rounding_ps, 0, "the scores are stored as bf16");
   run("HloModule m\n" ATTENTION("4", "1024", "8", "4096", SCALED));
   expect_steps(3);
+  cr_assert_eq(step(0)->demand.rounding_ps, 0, "the scores are scaled, and stay wide");
 }
 
 /* Maxima of what is widened alone are sought with the scores, before it is: the rest reads the scores again.
