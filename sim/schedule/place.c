@@ -9,6 +9,7 @@
 #include "models/tiling.h"
 #include "sim/schedule/collective_time.h"
 #include "sim/schedule/copies.h"
+#include "sim/schedule/expected_starts.h"
 #include "sim/schedule/schedule.h"
 #include "sim/schedule/traffic.h"
 
@@ -23,7 +24,6 @@ typedef struct {
   uint32_t uses, first_use;
   int64_t longest_gap_ps; /* between one use and the next */
   int64_t bytes;
-  bool often;
   Rank rank;
   bool enters; /* as the first block of a ring that runs as a loop */
   bool early;  /* there as soon as the computation begins */
@@ -37,10 +37,9 @@ typedef struct {
   uint32_t comp;
   const Comp *body;
   const Groups *groups;
-  Life *lives;       /* by instruction */
-  bool *stays;       /* by instruction: in HBM */
-  int64_t *start_ps; /* by place: when its group runs, roughly */
-  bool *multiplies;  /* by place: its group holds a product */
+  Life *lives; /* by instruction */
+  bool *stays; /* by instruction: in HBM */
+  ExpectedStarts starts;
 } Placer;
 
 static bool carries(const Instr *instr) {
@@ -79,7 +78,7 @@ static bool is_sent(const Placer *placer, uint32_t value, uint32_t user) {
  */
 static void note_gap(const Placer *placer, Life *life, uint32_t place) {
   if (life->first_use == NO_ID || place > life->first_use) return;
-  int64_t gap_ps = placer->start_ps[life->first_use] - placer->start_ps[place];
+  int64_t gap_ps = placer->starts.at_ps[life->first_use] - placer->starts.at_ps[place];
   if (gap_ps > life->longest_gap_ps) life->longest_gap_ps = gap_ps;
 }
 
@@ -88,8 +87,8 @@ static uint32_t gather_starts(const Placer *placer, uint32_t gather) {
   uint32_t at = placer->lives[gather].first_use;
   double time_ps =
       collective_time(placer->pod, placer->module, placer->comp, &placer->body->instrs.at[gather]).ps;
-  double start_ps = (double)placer->start_ps[at] - time_ps;
-  while (at > 0 && (double)placer->start_ps[at] > start_ps) at--;
+  double start_ps = (double)placer->starts.at_ps[at] - time_ps;
+  while (at > 0 && (double)placer->starts.at_ps[at] > start_ps) at--;
   return at;
 }
 
@@ -131,25 +130,14 @@ static void find_births(Placer *placer) {
   }
 }
 
-/* When groups run, roughly: as if all lay in HBM. */
-static void find_starts(Placer *placer) {
-  int64_t now_ps = 0;
-  for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
-    uint32_t leader = placer->groups->runs[i];
-    placer->start_ps[i] = now_ps;
-    if (leader == NO_ID || step_kind_of(&placer->body->instrs.at[leader]) != STEP_COMPUTE) continue;
-    Demand demand = group_demand(placer->pod, placer->module, placer->comp, placer->groups, leader);
-    placer->multiplies[i] = demand.mxu_ps > 0;
-    now_ps += demand_ps(placer->pod, demand, NULL);
-  }
-}
-
 /* Whether a value is used often enough to stay: as the TPU compiler's assignment of memory spaces has it, no
- * use may come later than so many times the copy of it takes; else it is better sent and brought back. */
+ * use may come later than so many times a copy of all of VMEM takes; else it is better sent and brought back.
+ */
 static bool is_used_often(const Placer *placer, Life *life) {
-  enum { LONGEST_STAY = 20 };
+  enum { LONGEST_STAY = 8 };
+  const Pod *pod = placer->pod;
   note_gap(placer, life, life->born);
-  double copy_s = (double)life->bytes / (placer->pod->hbm_bw_Bps * placer->pod->hbm_efficiency);
+  double copy_s = (double)pod->vmem_bytes / (pod->hbm_bw_Bps * pod->hbm_efficiency);
   return (double)life->longest_gap_ps * 1e-12 <= LONGEST_STAY * copy_s;
 }
 
@@ -179,7 +167,7 @@ static int64_t largest_given(Arena *scratch, const Placer *placer, uint32_t grou
 static void reserve_operands(Arena *scratch, const Placer *placer, VmemRoom *room) {
   uint32_t before = 0;
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
-    if (!placer->multiplies[i]) continue;
+    if (!placer->starts.multiplies[i]) continue;
     int64_t most = largest_given(scratch, placer, placer->groups->runs[i], room->bytes);
     if (most > 0 && !vmem_room_take(room, before, i, most)) vmem_room_take(room, i, i, most);
     before = i;
@@ -213,6 +201,11 @@ static int64_t room_of(const Placer *placer, uint32_t at) {
   return bytes;
 }
 
+/* What links bring is there when it is used, and so is memory that nothing is written to yet. */
+static bool may_wait(const Life *life, const Instr *instr) {
+  return life->rank == RANK_GATHER || instr->op == OP_COLLECTIVE_PERMUTE || is_empty_buffer(instr);
+}
+
 static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
   Lives lives = {0};
   for (uint32_t i = 0; i < placer->body->instrs.n; i++) {
@@ -221,24 +214,20 @@ static Lives candidates(Arena *arena, Placer *placer, int64_t room) {
     bool made = placer->groups->leaves[i] && shape_is_array(instr->shape) && !passes_on(placer, i);
     life->bytes = made ? room_of(placer, i) : 0;
     if (!made || placer->stays[i] || life->uses == 0 || life->bytes > room) continue;
-    life->often = is_used_often(placer, life);
-    VEC_PUSH(arena, &lives, *life);
+    if (is_used_often(placer, life) || may_wait(life, instr)) VEC_PUSH(arena, &lives, *life);
   }
   return lives;
 }
 
-/* What is used often counts by the traffic that it saves over the root of its size, as in XLA's assignment of
- * memory spaces; else by its uses for each step that it stays. */
+/* The traffic that it saves over the root of its size, as in XLA's assignment of memory spaces. */
 static double gain_of(const Life *life) {
-  double uses = 1.0 + life->uses;
-  return life->often ? uses * sqrt((double)life->bytes) : uses / (1.0 + life->dies - life->born);
+  return (1.0 + life->uses) * sqrt((double)life->bytes);
 }
 
 /* What is gathered comes after all else. */
 static int by_gain(const void *left, const void *right) {
   const Life *a = left, *b = right;
   if (a->rank != b->rank) return a->rank < b->rank ? -1 : 1;
-  if (a->often != b->often) return a->often ? -1 : 1;
   double gain_a = gain_of(a), gain_b = gain_of(b);
   if (gain_a != gain_b) return gain_a > gain_b ? -1 : 1;
   return a->value < b->value ? -1 : 1;
@@ -262,10 +251,8 @@ void groups_place(Arena *arena, const Pod *pod, const Module *module, uint32_t c
                    groups,
                    ARENA_ARRAY(scratch, Life, n),
                    ARENA_ARRAY(scratch, bool, n),
-                   ARENA_ARRAY(scratch, int64_t, n),
-                   ARENA_ARRAY(scratch, bool, n)};
+                   expected_starts(scratch, pod, module, comp, groups)};
   find_births(&placer);
-  find_starts(&placer);
   find_lives(&placer);
   start_early(&placer);
   int64_t bytes = pod->vmem_bytes - pod->vmem_windows_bytes;

@@ -1,5 +1,6 @@
 /* Schedules: order, fusion, traffic, memory, trips. Programs are written as text and read. */
 #include "schedule_fixture.h"
+#include "sim/schedule/expected_starts.h"
 
 TestSuite(schedule, .init = begin_scheduling, .fini = end_scheduling);
 
@@ -745,4 +746,69 @@ Test(schedule, cores_share_the_results_of_a_product) {
   pod.cores = 2;
   run(text);
   cr_assert_eq(step(0)->demand.rounding_ps, of_one_ps / 2);
+}
+
+/* A value that is left lying while `n` rows are multiplied with 8192 by 8192. */
+#define LEFT_LYING(n)                                                                                        \
+  "HloModule m\nENTRY e {\n"                                                                                 \
+  "  x = f32[1024,1024] parameter(0)\n  y = f32[1024,1024] parameter(3)\n  a = bf16[" n                      \
+  ",8192] parameter(1)\n"                                                                                    \
+  "  w = bf16[8192,8192] parameter(2)\n  before = f32[1024,1024] add(x, y)\n"                                \
+  "  p = bf16[" n ",8192] dot(a, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"                   \
+  "  q = bf16[" n ",8192] dot(p, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"                   \
+  "  s = f32[1024,1024] sine(before)\n  e = f32[1024,1024] exponential(before)\n"                            \
+  "  ROOT t = (bf16[" n ",8192], f32[1024,1024], f32[1024,1024]) tuple(q, s, e)\n}\n"
+
+static bool stays_in_vmem(const char *name) {
+  const CompSchedule *made = &schedule->comps[module->entry];
+  return made->in_vmem[comp_find(module_entry(module), str_of(name))];
+}
+
+Test(schedule, what_is_used_soon_stays_in_vmem) {
+  run(LEFT_LYING("512"));
+  cr_assert(stays_in_vmem("before"));
+}
+
+Test(schedule, what_is_used_much_later_is_no_longer_in_vmem) {
+  run(LEFT_LYING("8192"));
+  cr_assert_not(stays_in_vmem("before"));
+}
+
+/* A ring of eight devices goes twice round a loop, which is expected to go five times round. */
+#define RING(barrier)                                                                                        \
+  "HloModule m, num_partitions=8\nENTRY e {\n"                                                               \
+  "  x = bf16[1024,1024] parameter(0)\n  w = bf16[1024,1024] parameter(1)\n"                                 \
+  "  b = bf16[1024,1024] " barrier "(x)\n"                                                                   \
+  "  c = bf16[1024,1024] collective-permute(w), channel_id=1, "                                              \
+  "source_target_pairs={{0,1},{1,2},{2,3},{3,4},{4,5},{5,6},{6,7},{7,0}}\n"                                  \
+  "  d = bf16[1024,1024] dot(b, c), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"                    \
+  "  ROOT t = (bf16[1024,1024], bf16[1024,1024]) tuple(d, c)\n}\n"
+
+static int64_t expected_end_ps(const char *text) {
+  module_free(module);
+  read_program(text);
+  Groups groups = groups_fused(arena, &pod, module, module->entry, NULL);
+  return expected_starts(arena, &pod, module, module->entry, &groups).at_ps[module_entry(module)->root];
+}
+
+Test(schedule, products_of_a_ring_are_expected_to_loop) {
+  int64_t once_ps = expected_end_ps(RING("bitcast"));
+  cr_assert_gt(once_ps, 0);
+  cr_assert_eq(expected_end_ps(RING("opt-barrier")), once_ps * 5 / 2);
+}
+
+/* So is any loop, however often it runs. */
+Test(schedule, a_loop_is_expected_to_run_five_times) {
+  int64_t looped_ps = expected_end_ps(
+      "HloModule m\nb {\n  i = bf16[2048,2048] parameter(0)\n"
+      "  ROOT d = bf16[2048,2048] dot(i, i), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n}\n"
+      "c {\n  j = bf16[2048,2048] parameter(0)\n  ROOT y = pred[] constant(true)\n}\n"
+      "ENTRY e {\n  x = bf16[2048,2048] parameter(0)\n"
+      "  w = bf16[2048,2048] while(x), condition=c, body=b\n  ROOT t = (bf16[2048,2048]) tuple(w)\n}\n");
+  int64_t once_ps =
+      expected_end_ps("HloModule m\nENTRY e {\n  x = bf16[2048,2048] parameter(0)\n"
+                      "  d = bf16[2048,2048] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+                      "  ROOT t = (bf16[2048,2048]) tuple(d)\n}\n");
+  cr_assert_float_eq((double)looped_ps, 5 * (double)once_ps, 0.1 * (double)looped_ps, "%.0f and %.0f",
+                     (double)looped_ps, (double)once_ps);
 }
