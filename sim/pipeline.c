@@ -42,12 +42,21 @@ Status pipeline_read_pod(Pipeline *pipeline, Diag *diag) {
                      &pipeline->config, diag);
 }
 
-Status pipeline_read_program(Pipeline *pipeline, Diag *diag) {
-  const ReadLimits *limits = &read_limits_default;
-  TRY(source_read(pipeline->arena, pipeline->options->program_path, limits, &pipeline->source, diag));
-  TRY(program_read(pipeline->source, limits, &pipeline->module, diag));
+static Status read_and_verify(Pipeline *pipeline, Diag *diag) {
+  TRY(program_read(pipeline->source, &read_limits_default, &pipeline->module, diag));
   TRY(module_verify(pipeline->module, diag));
   return module_sizes_known(pipeline->module, diag);
+}
+
+Status pipeline_read_program(Pipeline *pipeline, Diag *diag) {
+  TRY(source_read(pipeline->arena, pipeline->options->program_path, &read_limits_default, &pipeline->source,
+                  diag));
+  Status status = read_and_verify(pipeline, diag);
+  if (status != STATUS_OK)
+    diag_hint(
+        diag,
+        "a program is read as jax.jit(f).lower(...).as_text() writes it; lower it again if it was edited");
+  return status;
 }
 
 /* The program of one device: made by the partitioner, or the program itself where it came partitioned. */

@@ -90,6 +90,16 @@ Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const ch
   return status;
 }
 
+void diag_hint(Diag *diag, const char *hint) {
+  StrBuf buf = {.arena = diag->arena};
+  Str mark = STR("\nhint: ");
+  for (size_t i = 0; i + mark.n <= diag->error.n; i++)
+    if (str_eq(str_sub(diag->error, i, i + mark.n), mark)) return;
+  if (diag->error.n == 0) return;
+  buf_printf(&buf, "%.*shint: %s\n", STR_ARG(diag->error), hint);
+  diag->error = buf_str(&buf);
+}
+
 static void add_note(Diag *diag, Str note) {
   for (uint32_t i = 0; i < diag->notes.n; i++) {
     if (str_eq(diag->notes.at[i], note)) return;

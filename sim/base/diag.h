@@ -28,6 +28,9 @@ void diag_free(Diag *diag);
 Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
+/* A hint for an error that has none. */
+void diag_hint(Diag *diag, const char *hint);
+
 /* Records a note, printed on stderr after the run, each text once. */
 void diag_note(Diag *diag, Place at, const char *format, ...) __attribute__((format(printf, 3, 4)));
 

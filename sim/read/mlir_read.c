@@ -148,13 +148,39 @@ static Status read_region(MlirReader *reader, MlirRegion *region) {
 
 /* Operations. */
 
+/* The types that are written of the operands, from `where` on, are those of the values. */
+static Status check_operand_types(MlirReader *reader, const MlirOp *op, const MlirTypes *types,
+                                  const char *where) {
+  Str name = str_sub(op->name, 0, 80);
+  RETURN_IF(types->n != op->operands.n,
+            LEX_FAIL(&reader->lex, where, NULL, "%.*s has %u operands, here are types for %u", STR_ARG(name),
+                     op->operands.n, types->n));
+  for (uint32_t k = 0; k < types->n; k++) {
+    const Shape *own = reader->values.at[op->operands.at[k]].type, *said = types->at[k];
+    if (own == NULL || said == NULL || shape_eq(own, said)) continue;
+    return LEX_FAIL(&reader->lex, where, "a value has the type that the operation which makes it gives it",
+                    "operand %u of %.*s is %.*s, here %.*s is written", k, STR_ARG(name),
+                    STR_ARG(shape_text(reader->scratch, own)), STR_ARG(shape_text(reader->scratch, said)));
+  }
+  return STATUS_OK;
+}
+
+static bool is_return(const MlirOp *op) {
+  Str end = STR("return");
+  return op->name.n >= end.n && str_eq(str_sub(op->name, op->name.n - end.n, op->name.n), end);
+}
+
 Status mlir_result_types(MlirReader *reader, const MlirOp *op, MlirTypes *types) {
   Lexer *lex = &reader->lex;
   MlirTypes listed = {0};
   TRY(lex_expect(lex, ':'));
+  lex_peek(lex);
+  const char *where = lex->at;
   do TRY(mlir_types(reader, &listed));
   while (lex_accept(lex, ','));
-  if (lex_accept_text(lex, "->")) return mlir_types(reader, types);
+  bool function = lex_accept_text(lex, "->");
+  if (function || is_return(op)) TRY(check_operand_types(reader, op, &listed, where));
+  if (function) return mlir_types(reader, types);
   if (op->n_results == 1 && listed.n > 1) { /* of select: the others are operands' */
     VEC_PUSH(reader->scratch, types, listed.at[listed.n - 1]);
     return STATUS_OK;
@@ -209,7 +235,11 @@ static Status read_generic(MlirReader *reader, MlirOp *op, MlirTypes *types) {
   if (lex_peek(lex) == '{') TRY(mlir_dict(reader, '{', '}', &op->attrs));
   reader->names = outer;
   TRY(lex_expect(lex, ':'));
-  TRY(mlir_types(reader, &(MlirTypes){0}));
+  MlirTypes of_operands = {0};
+  lex_peek(lex);
+  const char *where = lex->at;
+  TRY(mlir_types(reader, &of_operands));
+  TRY(check_operand_types(reader, op, &of_operands, where));
   if (!lex_accept_text(lex, "->")) return lex_expected(lex, "'->'");
   return mlir_types(reader, types);
 }

@@ -118,6 +118,32 @@ static Status find_mesh(Export *export) {
 
 /* Reading. */
 
+static const char *axis_hint(const Export *export, Str name) {
+  Arena *arena = export->tr->scratch;
+  const SdyMesh *mesh = &export->mesh;
+  const char **names = ARENA_ARRAY(arena, const char *, mesh->sizes.n + 1);
+  StrBuf all = {.arena = arena};
+  buf_add(&all, STR("its axes are"));
+  for (uint32_t a = 0; a < mesh->sizes.n; a++) {
+    names[a] = str_terminated(arena, mesh->axes[a]);
+    buf_printf(&all, "%s \"%s\"", a == 0 ? "" : ",", names[a]);
+  }
+  return did_you_mean(arena, name, names, mesh->sizes.n, str_terminated(arena, buf_str(&all)));
+}
+
+/* An axis, or a part of it, splits an array once. */
+static Status check_unused(const Export *export, const Piece *piece) {
+  for (uint32_t i = 0; i < export->used.n; i++) {
+    const Piece *other = &export->used.at[i];
+    bool overlap = other->axis == piece->axis && other->pre < piece->pre * piece->size &&
+                   piece->pre < other->pre * other->size && piece->size > 1 && other->size > 1;
+    RETURN_IF(overlap, OP_FAIL(export->tr, export->where, "an axis can split one dimension of an array",
+                               "the sharding uses axis \"%.*s\" twice",
+                               STR_ARG(str_sub(export->mesh.axes[piece->axis], 0, 80))));
+  }
+  return STATUS_OK;
+}
+
 /* "a" or "b":(1)2 */
 static Status read_piece(Export *export, Piece *piece) {
   Lexer *lex = &export->lex;
@@ -127,8 +153,8 @@ static Status read_piece(Export *export, Piece *piece) {
   for (uint32_t a = 0; a < export->mesh.sizes.n; a++) {
     if (str_eq(export->mesh.axes[a], name)) piece->axis = a;
   }
-  RETURN_IF(piece->axis == NO_ID, OP_FAIL(export->tr, export->where, NULL, "the mesh has no axis \"%.*s\"",
-                                          STR_ARG(str_sub(name, 0, 80))));
+  RETURN_IF(piece->axis == NO_ID, OP_FAIL(export->tr, export->where, axis_hint(export, name),
+                                          "the mesh has no axis \"%.*s\"", STR_ARG(str_sub(name, 0, 80))));
   int64_t whole = piece->size = export->mesh.sizes.at[piece->axis];
   if (lex_accept(lex, ':')) {
     TRY(lex_expect(lex, '('));
@@ -150,6 +176,7 @@ static Status read_dimension(Export *export, int64_t *tiles) {
     if (!lex_accept(lex, '?')) {
       Piece piece;
       TRY(read_piece(export, &piece));
+      TRY(check_unused(export, &piece));
       RETURN_IF(
           export->used.n == MOST_PIECES / 2,
           OP_FAIL(export->tr, export->where, NULL, "a sharding names at most %d axes", MOST_PIECES / 2));

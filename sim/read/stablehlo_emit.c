@@ -65,7 +65,21 @@ static Str name_of_operation(const Translator *tr) {
   return hlo_name(tr->scratch, named ? kernel->text : op_word(tr->op));
 }
 
-uint32_t emit(Translator *tr, Opcode op, const Shape *shape, const uint32_t *operands, uint32_t n) {
+/* XLA puts a constant for an operand without elements. */
+static uint32_t empty_constant(Translator *tr, uint32_t operand) {
+  const Instr *value = made(tr, operand);
+  const Shape *shape = value->shape;
+  if (!shape_is_array(shape) || shape_elements(shape) != 0 || value->op == OP_CONSTANT) return operand;
+  uint32_t at = emit(tr, OP_CONSTANT, shape, NULL, 0);
+  Literal *literal = ARENA_NEW(tr->arena, Literal);
+  *literal = (Literal){.shape = shape, .data = ""};
+  made(tr, at)->literal = literal;
+  return at;
+}
+
+uint32_t emit(Translator *tr, Opcode op, const Shape *shape, const uint32_t *given, uint32_t n) {
+  uint32_t *operands = ARENA_ARRAY(tr->scratch, uint32_t, n + 1);
+  for (uint32_t i = 0; i < n; i++) operands[i] = op == OP_TUPLE ? given[i] : empty_constant(tr, given[i]);
   bool own = op == OP_CONSTANT || op == OP_TUPLE;
   Str name = own ? str_of(op_text(op)) : name_of_operation(tr);
   bool known = comp_find(module_comp(tr->module, tr->comp), name) != NO_ID;
