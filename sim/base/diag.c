@@ -69,16 +69,22 @@ static bool is_cut_off(Place at) {
   return str_find(text, '\n') < at.offset && str_find(rest, '\n') == rest.n && text.at[text.n - 1] != '\n';
 }
 
-Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const char *format, ...) {
-  if (diag->error.n != 0) return status;
+static StrBuf begin_text(Diag *diag, Place at, const char *kind, const char *format, va_list args) {
   char message[LONGEST_TEXT];
-  va_list args;
-  va_start(args, format);
   vsnprintf(message, sizeof message, format, args);
-  va_end(args);
   StrBuf buf = {.arena = diag->arena};
   add_place(&buf, at);
-  buf_printf(&buf, "error: %s\n", message);
+  buf_printf(&buf, "%s: %s", kind, message);
+  return buf;
+}
+
+Status diag_fail(Diag *diag, Status status, Place at, const char *hint, const char *format, ...) {
+  if (diag->error.n != 0) return status;
+  va_list args;
+  va_start(args, format);
+  StrBuf buf = begin_text(diag, at, "error", format, args);
+  va_end(args);
+  buf_char(&buf, '\n');
   if (at.source != NULL) {
     uint32_t line, column;
     place_line_column(at, &line, &column);
@@ -108,14 +114,10 @@ static void add_note(Diag *diag, Str note) {
 }
 
 void diag_note(Diag *diag, Place at, const char *format, ...) {
-  char message[LONGEST_TEXT];
   va_list args;
   va_start(args, format);
-  vsnprintf(message, sizeof message, format, args);
+  StrBuf buf = begin_text(diag, at, "note", format, args);
   va_end(args);
-  StrBuf buf = {.arena = diag->arena};
-  add_place(&buf, at);
-  buf_printf(&buf, "note: %s", message);
   add_note(diag, buf_str(&buf));
 }
 

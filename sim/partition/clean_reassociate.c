@@ -25,8 +25,7 @@ static Opcode reduction_of(const Sums *sums, uint32_t i) {
   return comp_binary_op(sums->module, instr_comp(instr, ATTR_to_apply));
 }
 
-/* --- all-reduces of all-reduces
- * ---------------------------------------------------------------------------------- */
+/* --- all-reduces of all-reduces --- */
 
 /* Which group each device is in; false where one is in none. */
 static bool groups_of_devices(const GroupList *groups, uint32_t devices, uint32_t *group_of) {
@@ -96,8 +95,7 @@ static void fold(const Sums *sums, uint32_t i) {
   at(sums, i)->operands.at[0] = at(sums, inner)->operands.at[0];
 }
 
-/* --- sums of all-reduces
- * ----------------------------------------------------------------------------------------- */
+/* --- sums of all-reduces --- */
 
 /* Whether op(all a, all b) = all op(a, b). */
 static bool distributes(Opcode op, Opcode reduction) {

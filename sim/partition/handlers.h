@@ -43,8 +43,7 @@ Status handle_device_id(Spmd *spmd, const Instr *instr, ShardedValue *result);
  * configs/). It only weighs computing the same on many devices against bringing it there. */
 extern const double hbm_point_bytes, mxu_point_bytes;
 
-/* --- what handlers share
- * ------------------------------------------------------------------------------------------ */
+/* --- what handlers share --- */
 
 /* The value of operand `i`. */
 ShardedValue operand_value(const Spmd *spmd, const Instr *instr, uint32_t i);

@@ -47,8 +47,7 @@ Status value_reshard(Spmd *spmd, const ShardedValue *value, const ValueSharding 
   return STATUS_OK;
 }
 
-/* --- tuples
- * ------------------------------------------------------------------------------------------------------- */
+/* --- tuples --- */
 
 static uint32_t pack(Spmd *spmd, const Sharded *leaves, const Shape *global, uint32_t *taken) {
   if (!shape_is_tuple(global)) return leaves[(*taken)++].instr;
@@ -103,8 +102,7 @@ const Shape *value_local_shape(Spmd *spmd, const Shape *global, const ValueShard
   return local_shape(spmd, global, shardings, &taken);
 }
 
-/* --- local instructions
- * ------------------------------------------------------------------------------------------- */
+/* --- local instructions --- */
 
 void drop_annotations(Spmd *spmd, Instr *local) {
   instr_unset(local, ATTR_sharding);
@@ -167,8 +165,7 @@ uint32_t mask_padding(Spmd *spmd, const Sharded *value, uint32_t dim, uint32_t f
   return spmd_merge_rows(spmd, dim, start, stop, value->instr, filled);
 }
 
-/* --- reasons
- * ------------------------------------------------------------------------------------------------------ */
+/* --- reasons --- */
 
 void because_text(Spmd *spmd, Str text) {
   spmd->because = text;
@@ -219,8 +216,7 @@ void because_result(Spmd *spmd, const Instr *instr, const Sharding *from, const 
                              STR_ARG(a), STR_ARG(b));
 }
 
-/* --- plans
- * -------------------------------------------------------------------------------------------------------- */
+/* --- plans --- */
 
 Status plan_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t operand, Sharded *local) {
   const Sharding *sharding = plan_sharding(spmd, plan, &plan->rule->operands[operand], false);

@@ -50,8 +50,7 @@ static RowMap taps_map(const WindowDim *window, int64_t rows, int64_t source_row
   return map;
 }
 
-/* --- plans
- * -------------------------------------------------------------------------------------------------------- */
+/* --- plans --- */
 
 static bool is_fetched(const Plan *plan, const Slide *slide) {
   return plan->axes[slide->factor].n != 0 && (slide->by_taps || !row_map_is_plain(&slide->map));
@@ -127,8 +126,7 @@ static Sliding sliding_new(Spmd *spmd, const Instr *instr) {
   return op;
 }
 
-/* --- the local op
- * ------------------------------------------------------------------------------------------------- */
+/* --- the local op --- */
 
 /* Source `operand` under the plan, with the rows that this device's windows reach; what is left of padding
  * goes into `window`. */
@@ -189,8 +187,7 @@ static Status give(const Sliding *op, const Plan *plan, uint32_t local, ShardedV
   return value_reshard(op->spmd, &value, &wanted, result);
 }
 
-/* --- reduce-window
- * ------------------------------------------------------------------------------------------------ */
+/* --- reduce-window --- */
 
 static void read_reduce_window(Sliding *op) {
   Arena *scratch = op->spmd->scratch;
@@ -262,8 +259,7 @@ Status handle_reduce_window(Spmd *spmd, const Instr *instr, ShardedValue *result
   return give(&op, &plan, local, result);
 }
 
-/* --- convolution
- * -------------------------------------------------------------------------------------------------- */
+/* --- convolution --- */
 
 /* Spatial dimension s: cut along the windows, or along the taps. */
 static void read_spatial(Sliding *op, const ConvLabels *labels, uint32_t s, bool by_taps) {

@@ -38,8 +38,7 @@ static const Shape *indices_shape(const Indexed *at) {
   return spmd_shape(at->spmd, at->indices);
 }
 
-/* --- columns of the indices
- * ---------------------------------------------------------------------------------------- */
+/* --- columns of the indices --- */
 
 static uint32_t columns(const Indexed *at, int64_t first, int64_t n) {
   if (at->vector_dim >= indices_shape(at)->rank) return at->indices;
@@ -151,8 +150,7 @@ static void join_coordinates(const Indexed *at, FactorRule *rule, bool gather) {
   }
 }
 
-/* --- gather
- * -------------------------------------------------------------------------------------------------------- */
+/* --- gather --- */
 
 /* Rows that this device does not have become zero. */
 static uint32_t mask_rows(const Indexed *at, uint32_t local) {
@@ -228,8 +226,7 @@ Status handle_gather(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   return finish(&at, local, NO_ID, result);
 }
 
-/* --- scatter
- * -------------------------------------------------------------------------------------------------------- */
+/* --- scatter --- */
 
 /* Of updates that are cut unevenly the rows past the end go nowhere: their indices are out of bounds. */
 static Status scatter_indices(Indexed *at) {

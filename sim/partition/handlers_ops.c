@@ -4,8 +4,7 @@
 
 #include "sim/partition/exchange.h"
 
-/* --- any op with factors
- * ------------------------------------------------------------------------------------------ */
+/* --- any op with factors --- */
 
 static const Shape *plan_local_shape(Spmd *spmd, const Instr *instr, const Plan *plan) {
   ValueSharding shardings = {ARENA_ARRAY(spmd->scratch, const Sharding *, plan->rule->n_results + 1),
@@ -110,8 +109,7 @@ Status handle_replicated(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   return value_reshard(spmd, &value, &wanted, result);
 }
 
-/* --- ops that reduce
- * ------------------------------------------------------------------------------------------------ */
+/* --- ops that reduce --- */
 
 /* An operand as the plan wants it, with `fill` where a dimension that is reduced is cut unevenly. */
 static Status masked_operand(Spmd *spmd, const Instr *instr, const Plan *plan, uint32_t operand,
@@ -220,8 +218,7 @@ Status handle_reduce(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   return plan_results(spmd, instr, &plan, at, spmd_copy_comp(spmd, flat_comp), result);
 }
 
-/* --- ops that make values
- * ------------------------------------------------------------------------------------------- */
+/* --- ops that make values --- */
 
 static Status give(Spmd *spmd, const Instr *instr, Sharded value, ShardedValue *result) {
   ShardedValue one = value_new(spmd, 1);
@@ -297,8 +294,7 @@ Status handle_device_id(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   return give(spmd, instr, value, result);
 }
 
-/* --- dispatch
- * ----------------------------------------------------------------------------------------------------- */
+/* --- dispatch --- */
 
 static const Handler handlers[OP_COUNT] = {
     [OP_CONSTANT] = handle_constant,

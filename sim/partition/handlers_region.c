@@ -3,8 +3,7 @@
  * the value outside is the value inside. */
 #include "sim/partition/handlers.h"
 
-/* --- borders
- * ------------------------------------------------------------------------------------------------------ */
+/* --- borders --- */
 
 /* What propagation found of the border; one without values has nothing to say. */
 static Status border_read(Spmd *spmd, const Instr *instr, uint32_t n, ManualBorder *border) {
@@ -116,8 +115,7 @@ static Status leave_manual(Spmd *spmd, const Instr *instr, ShardedValue *result)
   return value_reshard(spmd, &value, &wanted, result);
 }
 
-/* --- custom calls
- * ------------------------------------------------------------------------------------------------- */
+/* --- custom calls --- */
 
 static Status annotate(Spmd *spmd, const Instr *instr, ShardedValue *result) {
   ValueSharding wanted = wanted_of(spmd, instr);
@@ -146,8 +144,7 @@ Status handle_custom_call(Spmd *spmd, const Instr *instr, ShardedValue *result) 
   return handle_by_factors(spmd, instr, result);
 }
 
-/* --- collectives of the program
- * ------------------------------------------------------------------------------------ */
+/* --- collectives of the program --- */
 
 /* Collectives speak of devices, so they stay; along the dimension that they change nothing may be cut. */
 Status handle_collective(Spmd *spmd, const Instr *instr, ShardedValue *result) {

@@ -70,8 +70,7 @@ static bool needs_exist(const RowNeeds *needs, int64_t rows) {
   return true;
 }
 
-/* --- what lies outside
- * -------------------------------------------------------------------------------------------- */
+/* --- what lies outside --- */
 
 /* Whether the selection looks for the greatest or the least float: infinity is then passed over. */
 static bool find_unselected(const Selecting *op, double *value) {
@@ -109,8 +108,7 @@ static Selecting selecting_new(Spmd *spmd, const Instr *instr) {
   return op;
 }
 
-/* --- the plan
- * ----------------------------------------------------------------------------------------------------- */
+/* --- the plan --- */
 
 static double row_bytes(const Plan *plan, const Shape *shape, uint32_t dim) {
   double bytes = dtype_bits(shape->dtype) / 8.0;
@@ -150,8 +148,7 @@ static Plan choose(Selecting *op) {
   return plan_choose(spmd, &problem);
 }
 
-/* --- the local op
- * ------------------------------------------------------------------------------------------------- */
+/* --- the local op --- */
 
 static uint32_t fetch(const Selecting *op, uint32_t instr, uint32_t dim, const RowNeeds *needs, AxisList axes,
                       int64_t rows, double fill) {

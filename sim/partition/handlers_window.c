@@ -22,8 +22,7 @@ typedef struct {
   uint32_t fill;   /* of a pad: its scalar */
 } WindowOp;
 
-/* --- the plan
- * ------------------------------------------------------------------------------------------------------ */
+/* --- the plan --- */
 
 /* The map of a dimension of a source under a plan. */
 static RowMap map_under(const WindowOp *op, const Plan *plan, uint32_t source, uint32_t dim) {
@@ -88,8 +87,7 @@ static Plan window_plan(WindowOp *op) {
   return plan_choose(spmd, &problem);
 }
 
-/* --- the ops
- * ------------------------------------------------------------------------------------------------------- */
+/* --- the ops --- */
 
 /* The source as the plan cuts it, with the rows in place along every dimension that is cut; `fill` may be
  * NO_ID. What is left to be padded is added to `padding`. */
@@ -182,8 +180,7 @@ static Status build_concatenate(const WindowOp *op, const Plan *plan, uint32_t *
   return STATUS_OK;
 }
 
-/* --- reading the ops
- * ----------------------------------------------------------------------------------------------- */
+/* --- reading the ops --- */
 
 static WindowSource source_new(Spmd *spmd, Sharded value, const Shape *result) {
   WindowSource source = {value, ARENA_ARRAY(spmd->scratch, RowMap, result->rank + 1)};

@@ -49,8 +49,7 @@ Status partition_body(Spmd *spmd, uint32_t flat_comp, const ShardedValue *params
   return STATUS_OK;
 }
 
-/* --- the entry
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the entry --- */
 
 static void set_sharding(Spmd *spmd, uint32_t instr, const ValueSharding *shardings, bool tuple) {
   StrBuf text = {.arena = spmd->arena};

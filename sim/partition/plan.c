@@ -29,8 +29,7 @@ static void option_add(FactorOptions *options, AxisList axes) {
   if (options->n < OPTIONS) options->at[options->n++] = axes;
 }
 
-/* --- from shardings to factors and back
- * ------------------------------------------------------------------------------ */
+/* --- from shardings to factors and back --- */
 
 /* Takes from the front of `axes` what cuts a factor of `size` evenly; `whole`: the factor is all there is,
  * and takes all. */
@@ -87,8 +86,7 @@ AxisList plan_reduced_axes(Spmd *spmd, const Plan *plan) {
   return axes;
 }
 
-/* --- the choice
- * --------------------------------------------------------------------------------------------------- */
+/* --- the choice --- */
 
 static Plan plan_of(const Choice *choice) {
   const FactorRule *rule = choice->problem->rule;

@@ -13,8 +13,7 @@ typedef struct CachedRoute {
   Route route;
 } CachedRoute;
 
-/* --- routes
- * ------------------------------------------------------------------------------------------------------- */
+/* --- routes --- */
 
 /* First in the axes and their parts that are spoken of; where that is above the bound, cut finer. */
 static bool search_route(Arena *arena, CachedRoute *cached, const Shape *shape, const Sharding *from,
@@ -50,8 +49,7 @@ static const CachedRoute *route_between(Spmd *spmd, const Shape *shape, const Sh
   return cached;
 }
 
-/* --- steps
- * -------------------------------------------------------------------------------------------------------- */
+/* --- steps --- */
 
 typedef struct {
   Spmd *spmd;
@@ -215,9 +213,7 @@ static uint32_t emit_permute(const Emit *emit, uint32_t instr) {
   return spmd_permute(spmd, instr, pairs);
 }
 
-/* --- retile
- * -----------------------------------------------------------------------------------------------------------
- */
+/* --- retile --- */
 
 static uint32_t emit_retile(const Emit *emit, uint32_t instr) {
   Spmd *spmd = emit->spmd;
@@ -243,8 +239,7 @@ static uint32_t (*const emitters[])(const Emit *, uint32_t) = {
     [ROUTE_SUM_GATHER] = emit_sum_gather, [ROUTE_REDUCE_SCATTER] = emit_reduce_scatter,
     [ROUTE_ALL_REDUCE] = emit_all_reduce, [ROUTE_RETILE] = emit_retile};
 
-/* --- reshard
- * ------------------------------------------------------------------------------------------------------ */
+/* --- reshard --- */
 
 /* Between shardings that cannot be told in the same atoms: what both have in front. */
 static const Sharding *stopover(Spmd *spmd, const Sharding *from, const Sharding *to) {

@@ -25,8 +25,7 @@ typedef struct {
   uint32_t *table, table_size; /* open addressing: node + 1 */
 } Search;
 
-/* --- the graph
- * ---------------------------------------------------------------------------------------------------- */
+/* --- the graph --- */
 
 static uint64_t placement_hash(const Placement *placement) {
   const unsigned char *bytes = (const unsigned char *)placement;
@@ -69,8 +68,7 @@ static uint32_t cheapest_open(const Search *search) {
   return best;
 }
 
-/* --- moves
- * -------------------------------------------------------------------------------------------------------- */
+/* --- moves --- */
 
 static int64_t atoms_product(const AtomSpace *space, const Levels *levels) {
   int64_t product = 1;
@@ -346,8 +344,7 @@ static void move_retile(Search *search, uint32_t node, const Placement *now, uin
   }
 }
 
-/* --- retile
- * ------------------------------------------------------------------------------------------------------- */
+/* --- retile --- */
 
 static Interval interval_at(const AtomSpace *space, const Placement *placement, const Levels *levels,
                             uint32_t dim, int64_t position) {
@@ -376,8 +373,7 @@ Exchange retile_plan(Arena *arena, const AtomSpace *space, const Placement *befo
   return exchange_plan(arena, n, have, placement_local(space, before, dim), want);
 }
 
-/* --- the search
- * --------------------------------------------------------------------------------------------------- */
+/* --- the search --- */
 
 static Search search_new(Arena *arena, const AtomSpace *space, const Placement *from, const Placement *to) {
   Search search = {.arena = arena, .space = space, .from = from, .to = to};

@@ -31,8 +31,7 @@ static bool *flags(const Plan *plan) {
   return ARENA_ARRAY(plan->spmd->scratch, bool, plan->spmd->mesh->n_devices);
 }
 
-/* --- what each device does
- * ----------------------------------------------------------------------------------------- */
+/* --- what each device does --- */
 
 static void add_group(const Plan *plan, Round *round, uint32_t group, const ExchangeRound *from) {
   const RowExchange *exchange = plan->exchange;
@@ -118,8 +117,7 @@ static void plan_own(Plan *plan) {
   spread(plan, plan->shift, plan->has_own);
 }
 
-/* --- all alike: one concatenation
- * ---------------------------------------------------------------------------------- */
+/* --- all alike: one concatenation --- */
 
 static bool all_alike(const Plan *plan) {
   bool alike = uniform(plan, plan->shift);
@@ -184,8 +182,7 @@ static uint32_t concatenate(const Plan *plan) {
   return spmd_concat(spmd, plan->exchange->dim, parts, n);
 }
 
-/* --- by device: offsets and masks
- * ---------------------------------------------------------------------------------- */
+/* --- by device: offsets and masks --- */
 
 static uint32_t own_rows(const Plan *plan) {
   Spmd *spmd = plan->spmd;

@@ -8,8 +8,7 @@
 /* More rounds than this are no halo any more. */
 enum { MOST_ROUNDS = 8 };
 
-/* --- needs
- * -------------------------------------------------------------------------------------------------------- */
+/* --- needs --- */
 
 RowNeeds row_needs_new(Arena *scratch, int64_t n, int64_t source_rows, bool whole) {
   RowNeeds needs = {.at = ARENA_ARRAY(scratch, RowNeed, n), .n = n};
@@ -68,9 +67,7 @@ uint32_t row_needs_fill(Spmd *spmd, uint32_t instr, uint32_t dim, const RowNeeds
   return spmd_merge_rows(spmd, dim, start, stop, instr, spmd_splat(spmd, fill, spmd_shape(spmd, instr)));
 }
 
-/* --- maps
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- maps --- */
 
 RowMap row_map_plain(int64_t rows, int64_t source_rows) {
   return (RowMap){

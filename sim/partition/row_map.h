@@ -37,8 +37,7 @@ FetchedRows row_map_fetch(Spmd *spmd, uint32_t instr, uint32_t dim, const RowMap
 /* Which of the fetched rows are set, a device each. */
 void row_map_given(const Spmd *spmd, const RowMap *map, AxisList axes, int64_t *start, int64_t *stop);
 
-/* --- below it: what devices along a dimension have and want
- * --------------------------------------------------- */
+/* --- below it: what devices along a dimension have and want --- */
 
 /* What a position along the cut dimension holds of the source, where its array is to begin and what it wants
  * in there. */

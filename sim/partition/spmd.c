@@ -260,8 +260,7 @@ uint32_t spmd_concat(Spmd *spmd, uint32_t dim, const uint32_t *parts, uint32_t n
   return joined;
 }
 
-/* --- computations
- * ------------------------------------------------------------------------------------------------- */
+/* --- computations --- */
 
 /* The attributes that name computations, redirected to their copies. */
 static void copy_called(Spmd *spmd, uint32_t comp, uint32_t instr) {
@@ -306,8 +305,7 @@ uint32_t spmd_adder(Spmd *spmd, DType dtype) {
   return comp;
 }
 
-/* --- collectives and variants
- * ------------------------------------------------------------------------------------- */
+/* --- collectives and variants --- */
 
 void spmd_collective(Spmd *spmd, uint32_t at, const GroupList *groups, bool global_ids) {
   Instr *instr = spmd_instr(spmd, at);

@@ -21,8 +21,7 @@
 
 enum { MOST_DEVICES = 64, MOST_ARRAYS = 64 };
 
-/* --- bytes on the wire
- * -------------------------------------------------------------------------------------------- */
+/* --- bytes on the wire --- */
 
 static double group_share(Arena *arena, const Instr *instr, uint32_t devices) {
   GroupList groups = instr_groups(arena, instr, devices);
@@ -68,8 +67,7 @@ static double traffic(Arena *arena, const Module *module, uint32_t comp) {
   return bytes;
 }
 
-/* --- a case
- * ------------------------------------------------------------------------------------------------------- */
+/* --- a case --- */
 
 typedef struct {
   Arena *arena;

@@ -20,8 +20,7 @@ static const Shape *shape_of(const int64_t *dims, uint32_t rank) {
   return shape_array(arena, DTYPE_F32, dims, rank);
 }
 
-/* --- running a reshard
- * -------------------------------------------------------------------------------------------- */
+/* --- running a reshard --- */
 
 static ShardBoxes boxes_of(const Sharding *sharding, const Shape *global) {
   uint32_t devices = sharding->mesh->n_devices, rank = global->rank;
@@ -78,14 +77,14 @@ static void check_shard(const Tensor *found, Tensor *global, const ShardBoxes *b
   tensor_release(valid);
 }
 
-static void run_pair(const Shape *global, const Sharding *from, const Sharding *to) {
+/* Reshards what the devices hold, and checks that it has become the shards of `value`. Takes both. */
+static void check_run(const Shape *global, const Sharding *from, const Sharding *to, Tensor **inputs,
+                      Tensor *value) {
   const char *what = describe(global, from, to);
   Partitioned *program = program_of(global, from, to);
   uint32_t devices = from->mesh->n_devices;
-  Tensor *value = counted(global);
-  Tensor **inputs = ARENA_ARRAY(arena, Tensor *, devices), **outputs = ARENA_ARRAY(arena, Tensor *, devices);
-  ShardBoxes given = boxes_of(from, global), wanted = boxes_of(to, global);
-  tensor_cut(value, &given, inputs);
+  Tensor **outputs = ARENA_ARRAY(arena, Tensor *, devices);
+  ShardBoxes wanted = boxes_of(to, global);
   InterpretOptions options = {.devices = devices, .trip_limit = 1};
   Status status = interpret(program->module, &options, inputs, outputs, diag);
   cr_assert_eq(status, STATUS_OK, "%s: %.*s", what, STR_ARG(diag_error_text(diag)));
@@ -98,8 +97,14 @@ static void run_pair(const Shape *global, const Sharding *from, const Sharding *
   partitioned_free(program);
 }
 
-/* --- all shardings
- * ------------------------------------------------------------------------------------------------ */
+static void run_pair(const Shape *global, const Sharding *from, const Sharding *to) {
+  Tensor **inputs = ARENA_ARRAY(arena, Tensor *, from->mesh->n_devices), *value = counted(global);
+  ShardBoxes given = boxes_of(from, global);
+  tensor_cut(value, &given, inputs);
+  check_run(global, from, to, inputs, value);
+}
+
+/* --- all shardings --- */
 
 typedef Vec(const Sharding *) ShardingList;
 
@@ -149,18 +154,13 @@ Test(reshard, all_pairs_uneven) {
   run_all_pairs("a=4,b=2", (const int64_t[]){1, 13}, 2);
 }
 
-/* --- sums
- * ---------------------------------------------------------------------------------------------------------
- */
+/* --- sums */
 
 /* Device d holds (d + 1) times the value; unreduced over `axes`. */
 static void run_sum(const Shape *global, const Sharding *from, const Sharding *to) {
-  const char *what = describe(global, from, to);
-  Partitioned *program = program_of(global, from, to);
   uint32_t devices = from->mesh->n_devices;
-  Tensor **inputs = ARENA_ARRAY(arena, Tensor *, devices), **outputs = ARENA_ARRAY(arena, Tensor *, devices);
-  ShardBoxes given = boxes_of(from, global), wanted = boxes_of(to, global);
-  Tensor *value = counted(global);
+  Tensor **inputs = ARENA_ARRAY(arena, Tensor *, devices), *value = counted(global);
+  ShardBoxes given = boxes_of(from, global);
   tensor_cut(value, &given, inputs);
   int64_t parts = axes_size(from->unreduced), factor = 0;
   for (int64_t p = 0; p < parts; p++) factor += p + 1;
@@ -172,16 +172,7 @@ static void run_sum(const Shape *global, const Sharding *from, const Sharding *t
   }
   for (int64_t i = 0; i < tensor_elements(value); i++)
     tensor_set_double(value, i, (double)factor * tensor_double_at(value, i));
-  InterpretOptions options = {.devices = devices, .trip_limit = 1};
-  Status status = interpret(program->module, &options, inputs, outputs, diag);
-  cr_assert_eq(status, STATUS_OK, "%s: %.*s", what, STR_ARG(diag_error_text(diag)));
-  for (uint32_t d = 0; d < devices; d++) {
-    check_shard(outputs[d], value, &wanted, d, what);
-    tensor_release(inputs[d]);
-    tensor_release(outputs[d]);
-  }
-  tensor_release(value);
-  partitioned_free(program);
+  check_run(global, from, to, inputs, value);
 }
 
 Test(reshard, sums) {
@@ -197,8 +188,7 @@ Test(reshard, sums) {
   }
 }
 
-/* --- bytes
- * -------------------------------------------------------------------------------------------------------- */
+/* --- bytes --- */
 
 static Route route_of(const Shape *shape, const Sharding *from, const Sharding *to) {
   Route best = {.cost = HUGE_VAL};
