@@ -438,10 +438,11 @@ static bool is_temporary(const Frame *frame, const Buffer *buffer) {
 }
 
 /* Whether an output can take over the memory of a temporary: of one that is gone, or that the kernel which
- * makes the output writes over. */
+ * makes the output writes over. A collective leaves what it sends where it is. */
 static bool follows_in_place(const Frame *frame, const Buffer *buffer, const Room *room) {
+  const Step *maker = &frame->made->steps.at[room->born];
   if (room->born != buffer->dies) return room->born > buffer->dies;
-  return room->bytes == buffer->bytes && works_in_place(frame, &frame->made->steps.at[room->born]);
+  return room->bytes == buffer->bytes && maker->kind != STEP_COLLECTIVE && works_in_place(frame, maker);
 }
 
 /* Temporaries that are gone before an output of their size, up to twice as much, is made lie in its memory

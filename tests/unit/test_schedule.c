@@ -342,6 +342,14 @@ Test(schedule, an_output_takes_over_what_it_is_made_from_in_place) {
   cr_assert_lt(schedule->hbm_temp_bytes, 1 << 20, "%ld", (long)schedule->hbm_temp_bytes);
 }
 
+/* What an all-reduce sums for an output lies beside it. */
+Test(schedule, an_output_does_not_take_over_what_is_sent) {
+  run("HloModule m, num_partitions=8\n" SUM "ENTRY e {\n  x = f32[65536,1024] parameter(0)\n"
+      "  n = f32[65536,1024] negate(x)\n  ROOT a = f32[65536,1024] all-reduce(n), channel_id=1, "
+      "replica_groups=[1,8]<=[8], use_global_device_ids=true, to_apply=sum\n}\n");
+  cr_assert_geq(schedule->hbm_temp_bytes, 65536 * 1024 * 4, "%ld", (long)schedule->hbm_temp_bytes);
+}
+
 /* A window that holds the whole row from each place is a reduction, not one for each result. */
 Test(schedule, a_window_over_all_of_a_row_is_reduced_once) {
   run("HloModule m\n" SUM "ENTRY e {\n  x = f32[4096,1024] parameter(0)\n  z = f32[] constant(0)\n"
