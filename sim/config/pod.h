@@ -57,6 +57,7 @@ typedef struct {
 
   /* [run] */
   bool overlap;          /* collectives are started early, and compute runs beside them */
+  bool async_reductions; /* all-reduces and reduce-scatters too */
   bool loop_prefetch;    /* collectives of loops run an iteration ahead */
   Str collective_matmul; /* `auto`, `on` or `off`: products split over the steps of a collective */
   bool excess_precision; /* floats that only a compiler rounds are not rounded where no chip sees them */

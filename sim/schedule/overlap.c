@@ -7,8 +7,9 @@
  * stands last in the program comes first, so that without collectives the order is the program's. Collectives
  * that go the same way along an axis share its links: each is expected to wait for those that end later. One
  * collective of a kind is in flight at once on a torus axis, but of permutes more, which hold blocks alone;
- * and a loop that holds collectives has the links to itself. Where the peak of memory gets too high,
- * less time is hidden. All chips run the one order, so they agree. */
+ * and a loop that holds collectives has the links to itself. Reductions stay synchronous unless the pod says
+ * that the compiler splits them. Where the peak of memory gets too high, less time is hidden. All chips run
+ * the one order, so they agree. */
 #include "sim/schedule/overlap.h"
 
 #include "sim/schedule/collective_time.h"
@@ -164,10 +165,15 @@ static bool holds_collectives(const Overlap *overlap, uint32_t comp) {
 
 /* ---- nodes ---- */
 
-static uint32_t kind_of(const Step *step, const Instr *instr) {
+/* Whether the compiler makes such a collective asynchronous. */
+static bool may_be_split(const Pod *pod, Opcode op) {
+  return pod->async_reductions || (op != OP_ALL_REDUCE && op != OP_REDUCE_SCATTER);
+}
+
+static uint32_t kind_of(const Pod *pod, const Step *step, const Instr *instr) {
   uint32_t kind = 0;
   if (step->kind == STEP_HOST) return instr->host_move == HOST_MOVE_TO ? TO_HOST : FROM_HOST;
-  if (step->kind != STEP_COLLECTIVE) return NO_KIND;
+  if (step->kind != STEP_COLLECTIVE || !may_be_split(pod, instr->op)) return NO_KIND;
   while (kind < KINDS && kinds[kind].op != instr->op) kind++;
   return kind;
 }
@@ -192,11 +198,12 @@ static void add_node(List *list, Step step) {
   const Instr *instr = step_last(overlap->schedule, list->comp, &step);
   step.frees = (Ids){NULL, 0};
   Node node = {.step = step, .lane = NO_LANE, .names = only_names(&step)};
-  uint32_t kind = kind_of(&step, instr);
+  uint32_t kind = kind_of(overlap->pod, &step, instr);
   if (kind == NO_KIND) node.ps = step_ps(list->overlap, list->comp, &step);
   if (kind != NO_KIND) take_lane(list, &step, instr, kind, &node);
-  node.wall = (step.kind == STEP_COLLECTIVE && node.lane == NO_LANE) || step.kind == STEP_START ||
-              step.kind == STEP_DONE;
+  bool is_unknown =
+      step.kind == STEP_COLLECTIVE && node.lane == NO_LANE && may_be_split(overlap->pod, instr->op);
+  node.wall = is_unknown || step.kind == STEP_START || step.kind == STEP_DONE;
   Ids called = step_called(overlap, list->comp, &step);
   for (uint32_t i = 0; i < called.n; i++) node.wall = node.wall || holds_collectives(overlap, called.at[i]);
   VEC_PUSH(overlap->arena, &list->nodes, node);

@@ -2,7 +2,12 @@
  * written as text and read. */
 #include "schedule_fixture.h"
 
-TestSuite(overlap, .init = begin_scheduling, .fini = end_scheduling);
+static void begin_with_async_reductions(void) {
+  begin_scheduling();
+  pod.async_reductions = true;
+}
+
+TestSuite(overlap, .init = begin_with_async_reductions, .fini = end_scheduling);
 
 typedef struct {
   uint32_t *start, *end; /* steps by instruction, from 1; equal but for pairs */
@@ -116,6 +121,13 @@ Test(overlap, where_nothing_can_be_hidden_a_collective_stays_synchronous) {
                     "  ROOT s = f32[2048,2048] sine(r)\n}\n");
   Order order = plan();
   cr_assert_not(is_split(&order, "r"));
+}
+
+Test(overlap, reductions_stay_synchronous_where_the_compiler_splits_none) {
+  pod.async_reductions = false;
+  read_program(GRADIENTS);
+  Order order = plan();
+  cr_assert_not(is_split(&order, "q") || is_split(&order, "r"));
 }
 
 Test(overlap, can_be_switched_off) {
