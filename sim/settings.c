@@ -122,6 +122,15 @@ static Str what_is_missing(Arena *arena, const Instr *instr) {
   return str_printf(arena, "custom call to '%.*s'", STR_ARG(target));
 }
 
+/* A run whose values nobody reads, and that they do not lead either, is waited for less. */
+enum { UNREAD = 10 };
+
+static bool reads_values(const Pipeline *pipeline) {
+  const Options *options = pipeline->options;
+  return options->output_dir != NULL || options->check || options->inputs.n > 0 ||
+         schedule_decides(pipeline->schedule, pipeline->schedule->module->entry);
+}
+
 Status decide_numbers(Pipeline *pipeline, Diag *diag) {
   Str wish = str_of(pipeline->options->numbers);
   const Pod *pod = &pipeline->config->pod;
@@ -133,6 +142,8 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
                      STR_ARG(what_is_missing(pipeline->arena, unknown)));
   }
   if (!str_is(wish, "auto")) return STATUS_OK;
+  bool reads = reads_values(pipeline);
+  double limit = (double)pod->numbers_limit / (reads ? 1 : UNREAD);
   bool draws = pipeline->options->inputs.n == 0;
   double work = value_work(pipeline->partitioned, pipeline->schedule, pod->n_chips, draws);
   if (unknown != NULL) {
@@ -140,12 +151,11 @@ Status decide_numbers(Pipeline *pipeline, Diag *diag) {
               "only the time is simulated: podsim cannot compute the values of %.*s: %.*s",
               STR_ARG(unknown->name), STR_ARG(what_is_missing(pipeline->arena, unknown)));
     pipeline->numbers = false;
-  } else if (work > (double)pod->numbers_limit) {
+  } else if (work > limit) {
     diag_note(diag, NOWHERE,
               "only the time is simulated: the values take the work of %.2g floating-point operations, above "
-              "run.numbers_limit = %.2g; "
-              "--numbers on computes them",
-              work, (double)pod->numbers_limit);
+              "%.2g (run.numbers_limit%s); --numbers on computes them",
+              work, limit, reads ? "" : ", a tenth of it where none are written");
     pipeline->numbers = false;
   }
   return STATUS_OK;

@@ -63,6 +63,7 @@ static Status find_groups(Execution *execution, CollectiveOp *own) {
     own->groups = (GroupList){1, ARENA_ARRAY(arena, uint32_t, 2), ARENA_ARRAY(arena, uint32_t, devices)};
     own->groups.start[1] = devices;
     for (uint32_t i = 0; i < devices; i++) own->groups.ids[i] = i;
+    TRY(collective_pairs(arena, execution->module, own->instr, devices, &own->pairs, execution->diag));
   } else {
     TRY(collective_groups(arena, execution->module, own->instr, devices, &own->groups, execution->diag));
   }
@@ -166,51 +167,72 @@ static Status find_payloads(Execution *execution, CollectiveOp *op) {
 
 /* ---- plans */
 
-static Status plan_permute(Execution *execution, const CollectiveOp *op, const GroupLayout *layout,
-                           const PayloadRun *run, const CollectivePlan **plan) {
+static const CollectivePlan *plan_permute(const Execution *execution, const CollectiveOp *op,
+                                          const GroupLayout *layout, const PayloadRun *run) {
   Arena *arena = execution->arena;
   uint32_t n = execution->devices, *target_of = ARENA_ARRAY(arena, uint32_t, n);
   uint32_t *source_of = ARENA_ARRAY(arena, uint32_t, n);
-  Pairs pairs;
-  TRY(collective_pairs(arena, execution->module, op->instr, n, &pairs, execution->diag));
   for (uint32_t i = 0; i < n; i++) target_of[i] = source_of[i] = NO_MEMBER;
-  for (uint32_t i = 0; i < pairs.n; i++) {
-    target_of[pairs.at[i].source] = (uint32_t)pairs.at[i].target;
-    source_of[pairs.at[i].target] = (uint32_t)pairs.at[i].source;
+  for (uint32_t i = 0; i < op->pairs.n; i++) {
+    target_of[op->pairs.at[i].source] = (uint32_t)op->pairs.at[i].target;
+    source_of[op->pairs.at[i].target] = (uint32_t)op->pairs.at[i].source;
   }
-  *plan = permute_plan(arena, execution->pod, layout, target_of, source_of, run->in.elements,
-                       run->groups[0].spec.element_bits);
-  return STATUS_OK;
+  return permute_plan(arena, execution->pod, layout, target_of, source_of, run->in.elements,
+                      run->groups[0].spec.element_bits);
 }
 
-static Status plan_group(Execution *execution, const CollectiveOp *op, const PayloadRun *run,
-                         uint32_t group) {
+static const CollectivePlan *new_plan(const Execution *execution, const CollectiveOp *op,
+                                      const PayloadRun *run, uint32_t group) {
   Arena *arena = execution->arena;
   const uint32_t *chips = op->groups.ids + op->groups.start[group];
   uint32_t members = op->groups.start[group + 1] - op->groups.start[group];
   uint32_t bits = run->groups[0].spec.element_bits;
   const GroupLayout *layout = group_layout(arena, execution->pod, chips, members);
+  if (op->kind == COLLECTIVE_PERMUTE) return plan_permute(execution, op, layout, run);
+  if (op->kind == COLLECTIVE_BROADCAST)
+    return broadcast_plan(arena, execution->pod, layout, 0, run->in.elements, bits);
+  return members > 1 ? collective_plan(arena, execution->pod, op->kind, layout, run->in.elements, bits)
+                     : NULL;
+}
+
+/* An earlier collective of the same kind, groups and sizes. */
+static const CollectiveOp *planned_alike(const Execution *execution, const CollectiveOp *op) {
+  for (uint32_t i = 0; i < execution->collectives.n; i++) {
+    const CollectiveOp *other = execution->collectives.at[i];
+    uint32_t n = op->groups.n, ids = op->groups.start[n];
+    bool same = op->kind == other->kind && n == other->groups.n && op->pairs.n == other->pairs.n &&
+                op->runs.n == other->runs.n && ids == other->groups.start[n];
+    for (uint32_t k = 0; same && k < op->runs.n; k++) {
+      const PayloadRun *a = &op->runs.at[k], *b = &other->runs.at[k];
+      same = a->in.elements == b->in.elements &&
+             a->groups[0].spec.element_bits == b->groups[0].spec.element_bits;
+    }
+    if (same && memcmp(op->groups.start, other->groups.start, (n + 1) * sizeof *op->groups.start) == 0 &&
+        memcmp(op->groups.ids, other->groups.ids, ids * sizeof *op->groups.ids) == 0 &&
+        (op->pairs.n == 0 || memcmp(op->pairs.at, other->pairs.at, op->pairs.n * sizeof *op->pairs.at) == 0))
+      return other;
+  }
+  return NULL;
+}
+
+static void plan_group(const Execution *execution, const CollectiveOp *op, uint32_t payload, uint32_t group) {
+  const PayloadRun *run = &op->runs.at[payload];
   GroupRun *own = &run->groups[group];
-  if (op->kind == COLLECTIVE_PERMUTE)
-    TRY(plan_permute(execution, op, layout, run, &own->plan));
-  else if (op->kind == COLLECTIVE_BROADCAST)
-    own->plan = broadcast_plan(arena, execution->pod, layout, 0, run->in.elements, bits);
-  else if (members > 1)
-    own->plan = collective_plan(arena, execution->pod, op->kind, layout, run->in.elements, bits);
-  if (own->plan == NULL) return STATUS_OK;
-  own->spec = (LaunchSpec){.chips = chips,
-                           .members = members,
+  own->plan =
+      op->like != NULL ? op->like->runs.at[payload].groups[group].plan : new_plan(execution, op, run, group);
+  if (own->plan == NULL) return;
+  own->spec = (LaunchSpec){.chips = op->groups.ids + op->groups.start[group],
+                           .members = op->groups.start[group + 1] - op->groups.start[group],
                            .body = kinds[kind_of(op->instr)].kernel,
                            .plan = own->plan,
                            .buffers = own->plan->buffers,
                            .n_buffers = 2,
                            .n_semaphores = own->plan->n_semaphores,
                            .element_bytes = run->groups[0].spec.element_bytes,
-                           .element_bits = bits,
+                           .element_bits = run->groups[0].spec.element_bits,
                            .dtype = run->groups[0].spec.dtype,
                            .reduction = instr_comp(op->instr, ATTR_to_apply),
                            .place = op->instr->place};
-  return STATUS_OK;
 }
 
 static double ideal_seconds(const Execution *execution, const CollectiveOp *op) {
@@ -280,8 +302,10 @@ Status collective_planned(Execution *execution, uint32_t comp, uint32_t instr, C
                own->instr == comp_instr(execution->module, comp, instr) ? shape : own->instr->shape);
   TRY(find_groups(execution, own));
   TRY(find_payloads(execution, own));
+  own->like = planned_alike(execution, own);
+  if (own->like == NULL) VEC_PUSH(execution->arena, &execution->collectives, own);
   for (uint32_t i = 0; i < own->runs.n; i++)
-    for (uint32_t g = own->groups.n; g-- > 0;) TRY(plan_group(execution, own, &own->runs.at[i], g));
+    for (uint32_t g = own->groups.n; g-- > 0;) plan_group(execution, own, i, g);
   *op = info->collective = own;
   return STATUS_OK;
 }

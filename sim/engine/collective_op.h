@@ -26,10 +26,12 @@ typedef struct {
 } PayloadRun;
 
 struct CollectiveOp {
+  const CollectiveOp *like; /* an earlier one with the same plans; NULL: none */
   uint32_t comp;
   const Instr *instr; /* with the attributes */
   CollectiveKind kind;
   GroupList groups;               /* of chips */
+  Pairs pairs;                    /* of a permute, of devices */
   uint32_t *group_of, *member_of; /* by chip; NO_ID in none */
   uint32_t simulated;             /* chips that run its kernels */
   uint64_t *counts;               /* executions by chip */

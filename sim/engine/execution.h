@@ -33,7 +33,8 @@ typedef struct {
   InstrInfo **infos;                /* by computation and instruction */
   Vec(const Instr *) op_instrs;     /* by op of the ledger, from the first of this run */
   uint32_t first_op;
-  Vec(LoopWatch *) loops; /* of the entry, in the order in which chips come to them */
+  Vec(CollectiveOp *) collectives; /* that are planned, but those that are like another */
+  Vec(LoopWatch *) loops;          /* of the entry, in the order in which chips come to them */
   JointKernel *joint_kernels;
   Visit *visits; /* of collectives by chips, ended or not */
   bool *ended;   /* by chip */

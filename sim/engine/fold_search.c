@@ -13,6 +13,7 @@ static Status compare_step(Execution *execution, const Likeness *likeness, uint3
   if (step->kind != STEP_COLLECTIVE && !starts) return STATUS_OK;
   CollectiveOp *op;
   TRY(collective_planned(execution, comp, step_instr(step), &op));
+  if (op->like != NULL) return STATUS_OK;
   for (uint32_t i = 0; i < op->runs.n; i++) {
     const GroupRun *groups = op->runs.at[i].groups;
     for (uint32_t g = 0; g < op->groups.n; g++)

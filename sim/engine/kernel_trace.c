@@ -1,4 +1,4 @@
-/* Traces: numbers in a row, hashed. */
+/* Traces: numbers in a row, hashed. A route in dimension order is told by its steps along the axes. */
 #include "sim/engine/kernel_trace.h"
 
 #include "sim/base/mix.h"
@@ -9,35 +9,25 @@ static void add(KernelTrace *trace, uint64_t number) {
   trace->hash = mix64(trace->hash ^ number);
 }
 
-/* A chip's place as seen from the trace's own, going up round every axis. */
-static uint64_t relative_place(const KernelTrace *trace, uint32_t chip) {
-  const Pod *pod = trace->pod;
-  int64_t at[POD_AXES], own[POD_AXES];
-  pod_coordinates(pod, chip, at);
-  pod_coordinates(pod, trace->chip, own);
-  uint64_t place = pod_slice(pod, chip);
-  for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
-    int64_t length = pod->shape[axis];
-    place = place * (uint64_t)length + (uint64_t)((at[axis] - own[axis] + length) % length);
-  }
-  return place;
-}
-
-static void add_link(void *self, Link link) {
-  KernelTrace *trace = self;
-  add(trace, relative_place(trace, link.chip) * LINKS_PER_CHIP + 2 * link.axis + link.down);
+/* A way to a chip, whose slice is told as it is: folds do not move between slices. */
+static void add_way(KernelTrace *trace, uint32_t from, uint32_t to) {
+  enum { STEP_BITS = 21 };
+  int64_t steps[POD_AXES];
+  uint64_t way = 0;
+  route_steps(trace->pod, from, to, steps);
+  for (uint32_t axis = 0; axis < POD_AXES; axis++)
+    way = way << STEP_BITS | ((uint64_t)steps[axis] & ((1u << STEP_BITS) - 1));
+  add(trace, way);
+  if (trace->pod->slices > 1) add(trace, pod_slice(trace->pod, to));
 }
 
 void trace_send(KernelTrace *trace, uint32_t via, uint32_t to, int64_t bytes) {
-  add(trace, (uint64_t)bytes);
-  if (via != NO_PEER) route_links(trace->pod, trace->chip, via, add_link, trace);
-  add(trace, via != NO_PEER);
-  route_links(trace->pod, via == NO_PEER ? trace->chip : via, to, add_link, trace);
-  add(trace, relative_place(trace, to));
+  add(trace, (uint64_t)bytes << 1 | (via != NO_PEER));
+  if (via != NO_PEER) add_way(trace, trace->chip, via);
+  add_way(trace, via == NO_PEER ? trace->chip : via, to);
 }
 
 void trace_semaphores(KernelTrace *trace, uint32_t first, uint32_t second, int64_t n) {
-  add(trace, first);
-  add(trace, second);
+  add(trace, (uint64_t)first << 32 | second);
   add(trace, (uint64_t)n);
 }

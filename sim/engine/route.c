@@ -94,13 +94,20 @@ static void twisted_steps(const Pod *pod, const int64_t from[POD_AXES], const in
   memcpy(steps, ways.steps[sum % ways.n], sizeof ways.steps[0]);
 }
 
-static uint32_t torus_links(const Pod *pod, uint32_t from, uint32_t to, void (*visit)(void *self, Link link),
-                            void *self) {
-  int64_t at[POD_AXES], end[POD_AXES], steps[POD_AXES] = {0};
+void route_steps(const Pod *pod, uint32_t from, uint32_t to, int64_t steps[POD_AXES]) {
+  int64_t at[POD_AXES], end[POD_AXES];
   pod_coordinates(pod, from, at);
   pod_coordinates(pod, to, end);
-  uint32_t hops = 0, slice = pod_slice(pod, from);
+  memset(steps, 0, POD_AXES * sizeof *steps);
   (pod->twist ? twisted_steps : plain_steps)(pod, at, end, steps);
+}
+
+static uint32_t torus_links(const Pod *pod, uint32_t from, uint32_t to, void (*visit)(void *self, Link link),
+                            void *self) {
+  int64_t at[POD_AXES], steps[POD_AXES];
+  pod_coordinates(pod, from, at);
+  route_steps(pod, from, to, steps);
+  uint32_t hops = 0, slice = pod_slice(pod, from);
   for (uint32_t axis = 0; axis < pod->n_axes; axis++) {
     int step = steps[axis] < 0 ? -1 : 1;
     for (int64_t left = llabs(steps[axis]); left > 0; left--, hops++) {

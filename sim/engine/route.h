@@ -22,6 +22,8 @@ uint32_t link_end(const Pod *pod, Link link);
 /* Calls `visit` for every link from `from` to `to`, in order; returns how many. `visit` may be NULL. */
 uint32_t route_links(const Pod *pod, uint32_t from, uint32_t to, void (*visit)(void *self, Link link),
                      void *self);
+/* Of a route within a slice: steps along each axis, signed. */
+void route_steps(const Pod *pod, uint32_t from, uint32_t to, int64_t steps[POD_AXES]);
 /* Whether a route leaves its slice. */
 bool route_is_dcn(const Pod *pod, uint32_t from, uint32_t to);
 /* From the last byte's leaving to its landing. */

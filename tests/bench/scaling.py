@@ -7,8 +7,9 @@ Writes programs of each kind in two sizes, SIZE and four times as much, runs bot
 and their ratio: 4 is linear, 16 quadratic. With --most the exit code is 1 where a ratio is above it; what takes less than
 0.1 s in the larger size is start-up, and passes. Kinds: `chain` ops one after the other, `fan_out` that use one parameter, `layers`
 products that need collectives, `outputs`, `parameters`, `loop` a long body, `carry` a body with many values,
-`calls` a call an op, `mlir` the chain as StableHLO."""
+`calls` a call an op, `mlir` the chain as StableHLO, `chips` all-reduces on a torus of about so many chips, of which one is simulated."""
 import argparse
+import math
 import pathlib
 import re
 import resource
@@ -106,12 +107,33 @@ def mlir(n):
     return "\n".join(lines + [f"    return %{n - 1} : {kind}", "  }", "}"]) + "\n"
 
 
-KINDS = {make.__name__: make for make in (chain, fan_out, layers, outputs, parameters, loop, carry, calls, mlir)}
+def side(n):
+    return 2 * math.isqrt(n // 4)
 
 
-def cpu_seconds(podsim, config, program):
+def chips(n):
+    """Sums over the columns, the rows and all chips of a square torus."""
+    s = side(n)
+    adder = "add {\n  a = f32[] parameter(0)\n  b = f32[] parameter(1)\n  ROOT s = f32[] add(a, b)\n}\n"
+    lines, last = [f"p = f32[{s * s},64] parameter(0), sharding={{replicated}}"], "p"
+    for i, groups in enumerate((f"[{s},{s}]<=[{s * s}]", f"[{s},{s}]<=[{s},{s}]T(1,0)", f"[1,{s * s}]<=[{s * s}]")):
+        lines.append(f"v{i} = f32[{s * s},64] all-reduce({last}), channel_id={i + 1}, replica_groups={groups}, "
+                     "use_global_device_ids=true, to_apply=add")
+        last = f"v{i}"
+    program = entry(lines + [f"ROOT r = f32[{s * s},64] negate({last})"], adder)
+    return program.replace("HloModule m", f"HloModule m, num_partitions={s * s}")
+
+
+SETTINGS = {"chips": lambda n: [f"pod.shape={side(n)}x{side(n)}", "pod.wrap=true,true"]}
+KINDS = {make.__name__: make for make in (chain, fan_out, layers, outputs, parameters, loop, carry, calls, mlir, chips)}
+
+
+def cpu_seconds(podsim, config, program, settings):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run([podsim, config, program, "--numbers", "off"], capture_output=True, text=True)
+    command = [podsim, config, program, "--numbers", "off"]
+    for key in settings:
+        command += ["--set", key]
+    done = subprocess.run(command, capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{program.name}: {done.stderr.strip()}")
@@ -136,7 +158,8 @@ def main():
             for size in (options.size, GROWTH * options.size):
                 program = pathlib.Path(folder) / f"{name}_{size}{'.mlir' if name == 'mlir' else '.hlo'}"
                 program.write_text(make(size))
-                seconds.append(cpu_seconds(options.podsim, options.config, program))
+                settings = SETTINGS.get(name, lambda n: [])(size)
+                seconds.append(cpu_seconds(options.podsim, options.config, program, settings))
             small, large = seconds
             ratio = large / max(small, 1e-3)
             print(f"{name:<12}{options.size:>8}{small:>9.2f}{GROWTH * options.size:>8}{large:>9.2f}{ratio:>7.1f}")
