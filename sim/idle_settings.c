@@ -1,9 +1,11 @@
 /* A run a setting, without that setting and without numbers, beside the run itself. */
 #include "sim/idle_settings.h"
 
+#include "sim/ledger/unfold.h"
+
 #include <stdio.h>
 
-/* A run of so many events is not waited for a second time. */
+/* A run of so many events on all chips is not waited for a second time. */
 enum { EVENTS_MOST = 2000000 };
 
 Status idle_settings_start(Arena *arena, const Options *options, IdleSettings *settings, Diag *diag) {
@@ -30,7 +32,7 @@ static bool same_run(const Pipeline *run, const Outcome *other) {
 
 void idle_settings_report(IdleSettings *settings, const Pipeline *run) {
   for (uint32_t i = 0; i < settings->options->sets.n; i++) {
-    if (run == NULL || run->ledger->n_events > EVENTS_MOST) {
+    if (run == NULL || run->ledger->n_events * ledger_folds(run->ledger) > EVENTS_MOST) {
       forked_run_stop(&settings->runs[i]);
       continue;
     }

@@ -124,16 +124,13 @@ def chips(n):
     return program.replace("HloModule m", f"HloModule m, num_partitions={s * s}")
 
 
-SETTINGS = {"chips": lambda n: [f"pod.shape={side(n)}x{side(n)}", "pod.wrap=true,true"]}
+PODS = {"chips": lambda n: f"[pod]\ngeneration = v5e\nshape = {side(n)}x{side(n)}\nwrap = true,true\n"}
 KINDS = {make.__name__: make for make in (chain, fan_out, layers, outputs, parameters, loop, carry, calls, mlir, chips)}
 
 
-def cpu_seconds(podsim, config, program, settings):
+def cpu_seconds(podsim, config, program):
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    command = [podsim, config, program, "--numbers", "off"]
-    for key in settings:
-        command += ["--set", key]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run([podsim, config, program, "--numbers", "off"], capture_output=True, text=True)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit(f"{program.name}: {done.stderr.strip()}")
@@ -158,8 +155,11 @@ def main():
             for size in (options.size, GROWTH * options.size):
                 program = pathlib.Path(folder) / f"{name}_{size}{'.mlir' if name == 'mlir' else '.hlo'}"
                 program.write_text(make(size))
-                settings = SETTINGS.get(name, lambda n: [])(size)
-                seconds.append(cpu_seconds(options.podsim, options.config, program, settings))
+                config = options.config
+                if name in PODS:
+                    config = program.with_suffix(".ini")
+                    config.write_text(PODS[name](size))
+                seconds.append(cpu_seconds(options.podsim, config, program))
             small, large = seconds
             ratio = large / max(small, 1e-3)
             print(f"{name:<12}{options.size:>8}{small:>9.2f}{GROWTH * options.size:>8}{large:>9.2f}{ratio:>7.1f}")
