@@ -59,14 +59,29 @@ static VectorWork reduce_work(const Module *module, uint32_t comp, const Instr *
   return (VectorWork){.operations = steps * values, .flops = steps};
 }
 
-/* A bitonic network: log n (log n + 1) / 2 rounds of compare and exchange. */
+/* Rounds of compare and exchange of a bitonic network for `length` elements. */
+static double bitonic_rounds(double length) {
+  double log = ceil(log2(fmax(length, 1)));
+  return log * (log + 1) / 2;
+}
+
+/* The largest k: runs of k are sorted; then the larger half of two runs, which is bitonic, is made a run,
+ * until one is left. Values and their places move. */
+static VectorWork topk_work(const Module *module, uint32_t comp, const Instr *instr) {
+  double elements = elements_of(operand_shape(module, comp, instr, 0));
+  double k = (double)instr_int(instr, ATTR_k, 1);
+  double rounds = bitonic_rounds(k) + 1 + ceil(log2(fmax(k, 1)));
+  return (VectorWork){.operations = elements * rounds * 3, .flops = elements * rounds};
+}
+
+/* A bitonic network. */
 static VectorWork sort_work(const Module *module, uint32_t comp, const Instr *instr) {
   const Shape *keys = operand_shape(module, comp, instr, 0);
   double elements = elements_of(keys);
   Ints dims = instr_ints(instr, ATTR_dimensions);
   int64_t dim = dims.n > 0 ? dims.at[0] : (int64_t)keys->rank - 1;
   double length = dim >= 0 && dim < (int64_t)keys->rank ? (double)keys->dims[dim] : 1;
-  double log = ceil(log2(fmax(length, 1))), rounds = log * (log + 1) / 2;
+  double rounds = bitonic_rounds(length);
   return (VectorWork){.operations = elements * rounds * (1 + instr->operands.n), .flops = elements * rounds};
 }
 
@@ -101,7 +116,8 @@ static VectorWork narrow_work(const Pod *pod, const Module *module, uint32_t com
   case COST_VPU_DIVIDE: return elementwise_work(out, (double)pod->divide_ops, false);
   case COST_VPU_TRANSCENDENTAL: return elementwise_work(out, (double)pod->transcendental_ops, true);
   case COST_REDUCE: return reduce_work(module, comp, instr, out);
-  case COST_SORT: return sort_work(module, comp, instr);
+  case COST_SORT:
+    return instr->op == OP_TOPK ? topk_work(module, comp, instr) : sort_work(module, comp, instr);
   case COST_DATA_MOVE: return (VectorWork){.operations = out};
   case COST_GATHER:
     if (instr->op == OP_SCATTER) out = elements_of(operand_shape(module, comp, instr, instr->operands.n - 1));

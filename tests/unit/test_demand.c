@@ -321,6 +321,9 @@ Test(demand, reductions_and_sorts_count_their_steps) {
   Instr *sorted = add(OP_SORT, in, parameter(in), NO_ID);
   instr_set_ints(module, sorted, ATTR_dimensions, (const int64_t[]){1}, 1);
   cr_assert_eq(demand(sorted).flops, 256 * 1024 * 55, "10 * 11 / 2 rounds");
+  Instr *largest = add(OP_TOPK, in, parameter(in), NO_ID);
+  instr_set_int(module, largest, ATTR_k, 50);
+  cr_assert_eq(demand(largest).flops, 256 * 1024 * (21 + 7), "runs of 64, then halves that are merged");
 }
 
 Test(demand, sums_do_not_overflow) {
