@@ -368,9 +368,9 @@ static uint32_t reordered_operands(const Fuser *fuser, uint32_t at) {
   for (uint32_t k = 0; k < product->operands.n; k++) {
     const Shape *heads = fuser->body->instrs.at[product->operands.at[k]].shape;
     const Instr *from = before_moves(fuser, product->operands.at[k]);
-    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank &&
-                 heads->dims[heads->rank - 1] % HEAD == 0;
-    n += from->op == OP_CONCATENATE || (apart && (shared || comes_as_rows(from->shape)));
+    bool whole = heads->dims[heads->rank - 1] % HEAD == 0;
+    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank;
+    n += whole && (from->op == OP_CONCATENATE || (apart && (shared || comes_as_rows(from->shape))));
   }
   return n;
 }
@@ -501,7 +501,7 @@ static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
   if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return false;
   if (is_copied_alone(fuser, at) || is_copied_alone(fuser, group)) return false;
   if (shape_elements(instr->shape) != fuser->most_elements[group]) return false;
-  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP && role == ROLE_LOOP;
+  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP;
   bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
   if (role == ROLE_PRODUCT && !product_can_join(fuser, group, at)) return false;
   return (loop || reduce) && !fuser->has_product[group] && group - at < FARTHEST_REDUCTION &&
