@@ -216,13 +216,31 @@ static uint32_t product_below(const Fuser *fuser, uint32_t value, bool *transpos
   return NO_ID;
 }
 
-/* Whether a dimension of 1 has the rows reshaped before they are reduced: but where they are a product's, as
- * it makes them, that was not cut to 1 by partitioning. */
-static bool are_reshaped(const Fuser *fuser, uint32_t rows) {
-  bool transposed;
+/* The exponentials that follow from a maximum; NO_ID. */
+static uint32_t exponentials_of(const Fuser *fuser, uint32_t maximum) {
+  enum { MOST_STEPS = 8 };
+  uint32_t at = maximum;
+  for (int step = 0; step < MOST_STEPS && fuser->first_user[at] < fuser->first_user[at + 1]; step++) {
+    if (fuser->body->instrs.at[at].op == OP_EXP) return at;
+    at = fuser->users[fuser->first_user[at]];
+  }
+  return NO_ID;
+}
+
+/* Whether exponentials are not only summed and divided, but wanted again for gradients. */
+static bool is_trained(const Fuser *fuser, uint32_t maximum) {
+  uint32_t at = exponentials_of(fuser, maximum);
+  return at != NO_ID && fuser->first_user[at + 1] - fuser->first_user[at] > 2;
+}
+
+/* Whether the rows of a reduction are reshaped before: a product's that are transposed, in training or with a
+ * dimension of 1; and where a dimension of 1 is no product's, or was cut to 1 by partitioning. */
+static bool are_reshaped(const Fuser *fuser, const Instr *reduce) {
+  uint32_t rows = reduce->operands.at[0], at = (uint32_t)(reduce - fuser->body->instrs.at);
+  bool transposed, product = product_below(fuser, rows, &transposed) != NO_ID;
+  if (product && transposed && is_trained(fuser, at)) return true;
   if (!has_dim_of_one(fuser->body->instrs.at[rows].shape)) return false;
-  bool product = product_below(fuser, rows, &transposed) != NO_ID && !transposed;
-  return fuser->module->num_partitions > 1 || !product;
+  return fuser->module->num_partitions > 1 || !product || transposed;
 }
 
 /* Whether what `value` passes on, as it is, is what the rows `rows` are divided by. */
@@ -242,7 +260,7 @@ static bool is_softmax(const Fuser *fuser, const Instr *reduce) {
   enum { LEAST_RANK = 3 };
   uint32_t rows = reduce->operands.at[0];
   if (!shape_is_array(reduce->shape) || shape_elements(reduce->shape) == 0) return false;
-  return fuser->body->instrs.at[rows].shape->rank >= LEAST_RANK && !are_reshaped(fuser, rows);
+  return fuser->body->instrs.at[rows].shape->rank >= LEAST_RANK && !are_reshaped(fuser, reduce);
 }
 
 /* Whether a kernel can go on with the rows that a reduction reduces: after the maximum of a softmax. Where
@@ -358,8 +376,15 @@ static bool shares_a_head(const Fuser *fuser, const Instr *product) {
          shapes[0]->dims[batches.at[batches.n - 1]] == 1;
 }
 
-/* How many operands a product of queries and keys puts together from parts, as after a rotary embedding, or
- * takes apart into heads, within its kernel. */
+/* Whether a product puts an operand together from parts, as after a rotary embedding. */
+static bool puts_together(const Fuser *fuser, uint32_t product) {
+  Ids operands = fuser->body->instrs.at[product].operands;
+  for (uint32_t k = 0; k < operands.n; k++)
+    if (before_moves(fuser, operands.at[k])->op == OP_CONCATENATE) return true;
+  return false;
+}
+
+/* How many operands a product of queries and keys takes apart into heads within its kernel. */
 static uint32_t reordered_operands(const Fuser *fuser, uint32_t at) {
   enum { HEAD = 128 };
   const Instr *product = &fuser->body->instrs.at[at];
@@ -368,20 +393,22 @@ static uint32_t reordered_operands(const Fuser *fuser, uint32_t at) {
   for (uint32_t k = 0; k < product->operands.n; k++) {
     const Shape *heads = fuser->body->instrs.at[product->operands.at[k]].shape;
     const Instr *from = before_moves(fuser, product->operands.at[k]);
-    bool whole = heads->dims[heads->rank - 1] % HEAD == 0;
-    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank;
-    n += whole && (from->op == OP_CONCATENATE || (apart && (shared || comes_as_rows(from->shape))));
+    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank &&
+                 heads->dims[heads->rank - 1] % HEAD == 0;
+    n += apart && from->op != OP_CONCATENATE && (shared || comes_as_rows(from->shape));
   }
   return n;
 }
 
 /* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
- * together: rows must not be too long for that, and the kernel not reorder its operands. */
+ * together: rows must not be too long for that, less so beside parts of operands, and the kernel not take
+ * these apart. */
 static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
   enum { LONGEST_ROW_GONE_BACK = 2048 };
   if (fuser->has_product[group]) return false;
+  int64_t longest = puts_together(fuser, product) ? LONGEST_ROW_GONE_BACK / 2 : LONGEST_ROW_GONE_BACK;
   return !fuser->goes_back[group] ||
-         (fuser->longest_row[group] <= LONGEST_ROW_GONE_BACK && reordered_operands(fuser, product) == 0);
+         (fuser->longest_row[group] <= longest && reordered_operands(fuser, product) == 0);
 }
 
 /* Whether a kernel that cannot join a softmax makes what leads from its product there; not where it is busy

@@ -293,6 +293,29 @@ Test(schedule, a_softmax_of_long_rows_or_many_heads_follows_the_scores) {
   cr_assert_eq(step(0)->demand.rounding_ps, 0, "the scores are scaled, and stay wide");
 }
 
+#define ROTARY(length)                                                                                       \
+  "HloModule m\n" SUM "ENTRY e {\n  a = bf16[4," length ",8,64] parameter(0)\n"                              \
+  "  b = bf16[4," length ",8,64] parameter(1)\n  k = bf16[4," length ",8,128] parameter(2)\n"                \
+  "  q = bf16[4," length ",8,128] concatenate(a, b), dimensions={3}\n"                                       \
+  "  p = f32[4,8," length "," length "] dot(q, k), lhs_batch_dims={0,2}, rhs_batch_dims={0,2}, "             \
+  "lhs_contracting_dims={3}, rhs_contracting_dims={3}\n"                                                     \
+  "  low = f32[] constant(-inf)\n  zero = f32[] constant(0)\n"                                               \
+  "  m = f32[4,8," length "] reduce(p, low), dimensions={3}, to_apply=max\n"                                 \
+  "  mm = f32[4,8," length "," length "] broadcast(m), dimensions={0,1,2}\n"                                 \
+  "  d = f32[4,8," length "," length "] subtract(p, mm)\n"                                                   \
+  "  e = f32[4,8," length "," length "] exponential(d)\n"                                                    \
+  "  s = f32[4,8," length "] reduce(e, zero), dimensions={3}, to_apply=sum\n"                                \
+  "  ss = f32[4,8," length "," length "] broadcast(s), dimensions={0,1,2}\n"                                 \
+  "  ROOT r = f32[4,8," length "," length "] divide(e, ss)\n}\n"
+
+/* A kernel that puts heads together from their rotated halves has room for shorter rows. */
+Test(schedule, a_softmax_of_rotary_heads_is_made_with_the_scores_of_short_rows) {
+  run(ROTARY("1024"));
+  expect_steps(1);
+  run(ROTARY("2048"));
+  expect_steps(2);
+}
+
 /* Maxima of what is widened alone are sought with the scores, before it is: the rest reads the scores again.
  */
 Test(schedule, a_softmax_of_what_is_widened_alone_reads_the_scores_again) {
@@ -311,6 +334,13 @@ Test(schedule, a_softmax_of_one_sequence_of_several_reads_the_scores_again) {
   expect_steps(2);
   run("HloModule m, num_partitions=8\n" ATTENTION("1", "1024", "8", "2048", SCALED));
   expect_steps(3);
+}
+
+Test(schedule, a_product_hands_out_its_result_beside_a_loop_that_follows_it) {
+  run("HloModule m\nENTRY e {\n  x = bf16[64,64] parameter(0)\n  y = bf16[64,64] parameter(1)\n"
+      "  d = bf16[64,64] dot(x, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}\n"
+      "  g = bf16[64,64] tanh(d)\n  ROOT t = (bf16[64,64], bf16[64,64]) tuple(d, g)\n}\n");
+  expect_steps(1);
 }
 
 /* What moves the lanes is a copy to another layout; a product reads its operands so. */
