@@ -42,12 +42,23 @@ static const Instr *find_kernel(const Module *module, Str name) {
   return NULL;
 }
 
+static const char *kernel_names(Arena *arena, const Module *module) {
+  StrBuf names = {.arena = arena};
+  for (uint32_t c = 0; c < module->comps.n; c++)
+    for (uint32_t i = 0; i < module->comps.at[c].instrs.n; i++) {
+      const Instr *instr = comp_instr(module, c, i);
+      if (!holds_mosaic_kernel(instr)) continue;
+      buf_printf(&names, "%s%.*s", names.n == 0 ? "its kernels: " : ", ", STR_ARG(instr->name));
+    }
+  return names.n == 0 ? "it has none" : str_terminated(arena, buf_str(&names));
+}
+
 static Status print_kernel(Pipeline *pipeline, Diag *diag) {
   MosaicKernel kernel;
   const char *name = pipeline->options->kernel;
   const Instr *instr = find_kernel(pipeline->module, str_of(name));
   RETURN_IF(instr == NULL,
-            diag_fail(diag, STATUS_USAGE, NOWHERE, "`podsim print` prints the names of all ops",
+            diag_fail(diag, STATUS_USAGE, NOWHERE, kernel_names(pipeline->arena, pipeline->module),
                       "--kernel: the program has no Pallas kernel named '%s'", name));
   TRY(mosaic_read(pipeline->arena, instr, &kernel, diag));
   put(mosaic_print(pipeline->arena, &kernel));

@@ -78,10 +78,16 @@ static void add_collective(StrBuf *buf, const LedgerOp *op, const OpGroup *alike
   add_reason(buf, op->because);
 }
 
-static void add_bound(StrBuf *buf, const LedgerOp *op, const OpGroup *alike) {
+/* A kernel that sends by itself is a Pallas kernel with remote DMAs. */
+static void add_bound(StrBuf *buf, const LedgerOp *op, const OpMetric *metric) {
+  const OpGroup *alike = &metric->alike;
   bool fused = op->product && !str_is(op->category, "dot") && !str_is(op->category, "convolution");
   buf_printf(buf, "%s, %.*s-bound", fused ? " with a product" : "", STR_ARG(op->bound));
   if (alike->n > 1) buf_printf(buf, ", %u alike", alike->n);
+  if (metric->wire_bytes == 0) return;
+  buf_add(buf, STR(", sends "));
+  human_bytes(buf, metric->wire_bytes);
+  buf_add(buf, STR(" a chip over links"));
 }
 
 /* Of ops that are alike the first stands for all, of the steps of a collective its name. */
@@ -100,7 +106,7 @@ static void op_line(StrBuf *buf, const LedgerOp *op, const OpMetric *metric, int
   if (op->collective.n > 0)
     add_collective(buf, op, alike);
   else if (op->bound.n > 0)
-    add_bound(buf, op, alike);
+    add_bound(buf, op, metric);
   if (op->source.n > 0) buf_printf(buf, "  %.*s", STR_ARG(op->source));
   buf_char(buf, '\n');
 }

@@ -114,7 +114,10 @@ static Status read_block(RegionState *state, Cursor *cursor, MosaicBlock *block)
   RETURN_IF(code >> 1 > cursor->end - cursor->at, cursor_fail(cursor, "more ops than bytes"));
   block->n_ops = (uint32_t)(code >> 1);
   block->ops = ARENA_ARRAY(state->tables->file.arena, MosaicOp, block->n_ops);
-  for (uint32_t i = 0; i < block->n_ops; i++) TRY(read_op(state, cursor, &block->ops[i]));
+  for (uint32_t i = 0; i < block->n_ops; i++) {
+    block->ops[i].before = i == 0 ? NULL : &block->ops[i - 1];
+    TRY(read_op(state, cursor, &block->ops[i]));
+  }
   return STATUS_OK;
 }
 

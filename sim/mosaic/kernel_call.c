@@ -106,9 +106,21 @@ static const MosaicAttr *file_of(const MosaicAttr *location) {
   return NULL;
 }
 
-Str mosaic_place(Arena *arena, const MosaicOp *op) {
-  const MosaicAttr *file = file_of(op->location);
-  if (file == NULL || file->text.n == 0) return str_printf(arena, "byte %zu of the kernel", op->offset);
+static Str file_text(Arena *arena, const MosaicAttr *file) {
   return str_printf(arena, "%.*s:%lld:%lld", STR_ARG(file->text), (long long)file->line,
                     (long long)file->column);
+}
+
+/* JAX writes no place for what its own functions make (sync_copy): then the last one before it says where to
+ * look. */
+Str mosaic_place(Arena *arena, const MosaicOp *op) {
+  const MosaicAttr *file = file_of(op->location);
+  if (file != NULL && file->text.n > 0) return file_text(arena, file);
+  for (const MosaicOp *before = op->before; before != NULL; before = before->before) {
+    file = file_of(before->location);
+    if (file != NULL && file->text.n > 0)
+      return str_printf(arena, "byte %zu of the kernel, after %.*s", op->offset,
+                        STR_ARG(file_text(arena, file)));
+  }
+  return str_printf(arena, "byte %zu of the kernel", op->offset);
 }

@@ -78,6 +78,7 @@ struct MosaicOp {
   uint32_t name_id;        /* of the kernel's names */
   const MosaicAttr *attrs; /* a dictionary, or NULL */
   const MosaicAttr *location;
+  const MosaicOp *before; /* in its block; NULL: the first */
   Ids operands;   /* slots */
   uint32_t first; /* slot of the first result; the others follow */
   uint32_t n_results;

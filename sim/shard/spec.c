@@ -80,8 +80,8 @@ static Status scan_dim(Scan *scan, const Mesh *mesh, AxisList *used, AxisList *a
   return round || square ? scan_expect(scan, close) : STATUS_OK;
 }
 
-Status sharding_parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t rank, const Sharding **sharding,
-                           Diag *diag) {
+static Status parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t rank, const Sharding **sharding,
+                         Diag *diag) {
   Scan scan = {.text = text, .arena = arena, .diag = diag, .status = STATUS_USAGE, .what = "spec"};
   const Sharding *parsed = sharding_replicated(arena, mesh, rank, false);
   AxisList used = {0}, axes;
@@ -97,4 +97,12 @@ Status sharding_parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t ra
   }
   *sharding = parsed;
   return scan_end(&scan);
+}
+
+Status sharding_parse_spec(Arena *arena, Str text, const Mesh *mesh, uint32_t rank, const Sharding **sharding,
+                           Diag *diag) {
+  Status status = parse_spec(arena, text, mesh, rank, sharding, diag);
+  if (status != STATUS_OK)
+    diag_hint(diag, "write it as in JAX, an axis once: P('data', None) or P(('data', 'model'))");
+  return status;
 }
