@@ -79,8 +79,8 @@ struct MosaicOp {
   const MosaicAttr *attrs; /* a dictionary, or NULL */
   const MosaicAttr *location;
   const MosaicOp *before; /* in its block; NULL: the first */
-  Ids operands;   /* slots */
-  uint32_t first; /* slot of the first result; the others follow */
+  Ids operands;           /* slots */
+  uint32_t first;         /* slot of the first result; the others follow */
   uint32_t n_results;
   const MosaicType **result_types;
   Ids successors; /* blocks of the region that the op ends a block of */

@@ -42,7 +42,9 @@ static Status check_mesh(Translator *tr, const char *where, const SdyMesh *mesh)
   RETURN_IF(mesh->sizes.n > MOST_AXES,
             OP_FAIL(tr, where, NULL, "a mesh has at most %d axes here", MOST_AXES));
   for (uint32_t a = 0; a < mesh->sizes.n; a++) {
-    RETURN_IF(!is_plain(mesh->axes[a]), OP_FAIL(tr, where, NULL, "an axis of this mesh has no plain name"));
+    RETURN_IF(!is_plain(mesh->axes[a]),
+              OP_FAIL(tr, where, "give the axis another name, or lower with as_text(dialect=\"hlo\")",
+                      "the name of axis %u of this mesh holds a quote or a backslash", a));
     RETURN_IF(__builtin_mul_overflow(devices, mesh->sizes.at[a], &devices) || devices > INT32_MAX,
               OP_FAIL(tr, where, NULL, "this mesh has too many devices"));
   }
