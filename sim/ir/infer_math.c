@@ -196,6 +196,13 @@ static Status check_features(const Infer *at, const ConvLabels *labels, int64_t 
   return STATUS_OK;
 }
 
+/* Floats of any type, and what is true or false with them, as the TPU compiler writes one-hot products. */
+static bool multiplies(DType lhs, DType rhs) {
+  DClass l = dtype_class(lhs), r = dtype_class(rhs);
+  bool floats = (l == DCLASS_FLOAT || l == DCLASS_PRED) && (r == DCLASS_FLOAT || r == DCLASS_PRED);
+  return lhs == rhs || (floats && (l == DCLASS_FLOAT || r == DCLASS_FLOAT));
+}
+
 Status infer_convolution(const Infer *at, const Shape **shape) {
   const Attr *attr = instr_attr(at->instr, ATTR_dim_labels);
   RETURN_IF(attr == NULL, INFER_FAIL(at, "convolution needs dim_labels"));
@@ -209,8 +216,7 @@ Status infer_convolution(const Infer *at, const Shape **shape) {
   TRY(expect_rank(at, 0, rank));
   TRY(expect_rank(at, 1, rank));
   const Shape *lhs = operand_shape(at, 0), *rhs = operand_shape(at, 1);
-  RETURN_IF(dtype_class(lhs->dtype) != dtype_class(rhs->dtype) ||
-                (dtype_class(lhs->dtype) != DCLASS_FLOAT && lhs->dtype != rhs->dtype),
+  RETURN_IF(!multiplies(lhs->dtype, rhs->dtype),
             INFER_FAIL(at, "a convolution of %s and %s", shape_words(at, lhs), shape_words(at, rhs)));
   int64_t batch_groups = instr_int(at->instr, ATTR_batch_group_count, 1);
   TRY(check_features(at, labels, instr_int(at->instr, ATTR_feature_group_count, 1), batch_groups));
