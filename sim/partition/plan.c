@@ -167,7 +167,8 @@ static bool plan_allowed(const Plan *plan) {
 }
 
 static double cut_size(int64_t size, int64_t shards) {
-  return (double)((size + shards - 1) / shards);
+  int64_t rounded_up = (size + shards - 1) / shards;
+  return (double)rounded_up;
 }
 
 static double local_elements(const Plan *plan, const TensorFactors *tensor, const Shape *global) {
