@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -62,7 +64,17 @@ static Outcome run(const Options *options) {
   return outcome;
 }
 
-Status forked_run_start(const Options *options, ForkedRun *forked, Diag *diag) {
+static int64_t ms_of(struct timeval time) {
+  return time.tv_sec * 1000 + time.tv_usec / 1000;
+}
+
+/* Of this process: SIGPROF ends it. */
+static void limit_cpu(int64_t ms) {
+  struct itimerval timer = {.it_value = {.tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000}};
+  if (ms > 0) setitimer(ITIMER_PROF, &timer, NULL);
+}
+
+Status forked_run_start(const Options *options, int64_t cpu_ms_most, ForkedRun *forked, Diag *diag) {
   int ends[2];
   if (pipe(ends) != 0)
     return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot make a pipe: %s", strerror(errno));
@@ -72,6 +84,7 @@ Status forked_run_start(const Options *options, ForkedRun *forked, Diag *diag) {
     return diag_fail(diag, STATUS_FAILED, NOWHERE, NULL, "cannot fork: %s", strerror(errno));
   if (forked->child == 0) {
     close(ends[0]);
+    limit_cpu(cpu_ms_most);
     Outcome outcome = run(options);
     ssize_t sent = write(ends[1], &outcome, sizeof outcome);
     _exit(sent == (ssize_t)sizeof outcome ? 0 : 1);
@@ -85,9 +98,15 @@ Outcome forked_run_finish(ForkedRun *forked) {
   Outcome outcome;
   ssize_t got = read(forked->pipe, &outcome, sizeof outcome);
   close(forked->pipe);
-  waitpid(forked->child, NULL, 0);
-  if (got == (ssize_t)sizeof outcome) return outcome;
-  return (Outcome){.status = STATUS_FAILED, .reason = "its process ended early"};
+  int ended = 0;
+  struct rusage used = {0};
+  wait4(forked->child, &ended, 0, &used);
+  if (got != (ssize_t)sizeof outcome)
+    outcome = (Outcome){.status = STATUS_FAILED,
+                        .late = WIFSIGNALED(ended) && WTERMSIG(ended) == SIGPROF,
+                        .reason = "its process ended early"};
+  outcome.cpu_ms = ms_of(used.ru_utime) + ms_of(used.ru_stime);
+  return outcome;
 }
 
 void forked_run_stop(ForkedRun *forked) {

@@ -14,6 +14,8 @@ typedef struct {
   int64_t time_ps, compute_ps, communication_ps, exposed_ps, hbm_peak_bytes, hbm_limit_bytes;
   double mfu;
   bool fits;
+  bool late;                         /* ended by its limit */
+  int64_t cpu_ms;                    /* of processor time that it took */
   uint64_t timeline;                 /* a hash of every event */
   char layout[OUTCOME_LAYOUT_BYTES]; /* how the mesh lay on the torus */
   char reason[OUTCOME_REASON_BYTES]; /* of a failure, one line */
@@ -25,8 +27,9 @@ typedef struct {
 } ForkedRun;
 
 /* Starts `podsim run` with these options, but that nothing is written, that a program that does not fit runs
- * on, and that values are computed only where `numbers` is "on". */
-Status forked_run_start(const Options *options, ForkedRun *run, Diag *diag);
+ * on, and that values are computed only where `numbers` is "on". It ends when it has taken cpu_ms_most of
+ * processor time (0: no limit). */
+Status forked_run_start(const Options *options, int64_t cpu_ms_most, ForkedRun *run, Diag *diag);
 /* Waits for its outcome. */
 Outcome forked_run_finish(ForkedRun *run);
 /* Ends it early. */

@@ -18,7 +18,7 @@ Status idle_settings_start(Arena *arena, const Options *options, IdleSettings *s
     for (uint32_t k = 0; k < n; k++) {
       if (k != i) without.sets.at[without.sets.n++] = options->sets.at[k];
     }
-    TRY(forked_run_start(&without, &settings->runs[i], diag));
+    TRY(forked_run_start(&without, 0, &settings->runs[i], diag));
   }
   return STATUS_OK;
 }

@@ -94,7 +94,7 @@ static Status sweep(Pipeline *pipeline, Diag *diag) {
   Points points = {0};
   TRY(options->specs_of != NULL ? add_specs(pipeline, options->specs_of, &points, diag)
                                 : add_meshes(pipeline, &points, diag));
-  TRY(points_run(pipeline->arena, options, &points, diag));
+  TRY(points_run(pipeline->arena, options, 0, &points, diag));
   if (options->layouts) drop_alike(&points);
   StrBuf buf = {.arena = pipeline->arena};
   bool specs = options->specs_of != NULL;

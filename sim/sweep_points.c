@@ -14,13 +14,14 @@ static void append(Arena *arena, TextList *list, Str text) {
   *list = (TextList){texts, list->n + 1};
 }
 
-static Status start_point(Arena *arena, const Options *options, Point *point, Diag *diag) {
+static Status start_point(Arena *arena, const Options *options, int64_t cpu_ms_most, Point *point,
+                          Diag *diag) {
   Options own = *options;
   if (point->mesh.n > 0) own.mesh = str_terminated(arena, point->mesh);
   if (point->layout.n > 0)
     append(arena, &own.sets, str_printf(arena, "mesh.layout=%.*s", STR_ARG(point->layout)));
   if (point->spec.n > 0) append(arena, &own.specs, point->spec);
-  return forked_run_start(&own, &point->run, diag);
+  return forked_run_start(&own, cpu_ms_most, &point->run, diag);
 }
 
 static int faster_first(const void *a, const void *b) {
@@ -32,14 +33,21 @@ static int faster_first(const void *a, const void *b) {
   return order != 0 ? order : str_cmp(p->layout, q->layout);
 }
 
-Status points_run(Arena *arena, const Options *options, Points *points, Diag *diag) {
+enum { SHARE_OF_ONE = 4 };
+
+Status points_run(Arena *arena, const Options *options, int64_t cpu_ms_most, Points *points, Diag *diag) {
   long processors = sysconf(_SC_NPROCESSORS_ONLN);
   uint32_t jobs = options->jobs > 0 ? (uint32_t)options->jobs : processors > 0 ? (uint32_t)processors : 1;
   uint32_t started = 0;
+  int64_t used_ms = 0;
   for (uint32_t done = 0; done < points->n; done++) {
-    for (; started < points->n && started < done + jobs; started++)
-      TRY(start_point(arena, options, &points->at[started], diag));
-    points->at[done].outcome = forked_run_finish(&points->at[done].run);
+    bool goes_on = cpu_ms_most == 0 || used_ms < cpu_ms_most;
+    for (; goes_on && started < points->n && started < done + jobs; started++)
+      TRY(start_point(arena, options, cpu_ms_most / SHARE_OF_ONE, &points->at[started], diag));
+    Outcome *outcome = &points->at[done].outcome;
+    *outcome = done < started ? forked_run_finish(&points->at[done].run)
+                              : (Outcome){.status = STATUS_FAILED, .late = true};
+    used_ms += outcome->cpu_ms;
   }
   if (points->n > 1) qsort(points->at, points->n, sizeof *points->at, faster_first);
   return STATUS_OK;

@@ -16,8 +16,10 @@ typedef struct {
 
 typedef Vec(Point) Points;
 
-/* Runs them all, options->jobs side by side, and ranks them: what runs and fits first, then the fastest. */
-Status points_run(Arena *arena, const Options *options, Points *points, Diag *diag);
+/* Runs them all, options->jobs side by side, and ranks them: what runs and fits first, then the fastest. They
+ * share cpu_ms_most of processor time (0: no limit), of which one may take a quarter; the outcome of what has
+ * not ended by then is late. */
+Status points_run(Arena *arena, const Options *options, int64_t cpu_ms_most, Points *points, Diag *diag);
 /* A table for people; `what` heads the labels, and at most `most` rows stand in it. How the mesh lies is told
  * where points may differ in it. */
 void points_print(StrBuf *buf, const Points *points, const char *what, bool layouts, uint32_t most);

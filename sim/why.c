@@ -1,6 +1,6 @@
 /* The op that asks for a collective, each of its values with its sharding and where that came from; then, for
  * the parameters and constraints behind them, other specs for the axes that move, by the step time that they
- * would give. */
+ * would give, as far as that takes some seconds. */
 #include "sim/why.h"
 
 #include "sim/spec_choices.h"
@@ -13,7 +13,7 @@ enum {
   SPEC_WIDTH = 26,
   NAMES_MOST = 3,
   ROWS_MOST = 8,
-  CHIP_OPS_MOST = 60000
+  CPU_MS_MOST = 2000 /* for all other specs */
 };
 
 typedef struct {
@@ -55,6 +55,17 @@ static void add_wanted(StrBuf *buf, const Conflict *conflict) {
     buf_printf(buf, "; wanted as %.*s", STR_ARG(sharding_spec_text(buf->arena, conflict->wanted)));
 }
 
+/* Whose sharding a value has; its own perhaps. */
+static ShardOrigin origin_of(const Why *why, uint32_t at) {
+  uint32_t comp = why->conflict->comp;
+  ShardOrigin from = why->pipeline->shardings->because[comp][at];
+  return from.instr == NO_ID ? (ShardOrigin){comp, at} : from;
+}
+
+static Str name_of(const Why *why, ShardOrigin origin) {
+  return spec_name(why->buf->arena, why->pipeline, origin.comp, origin.instr);
+}
+
 /* A value of the op: its shape and spec, and whose spec that was. */
 static void add_value(Why *why, uint32_t at) {
   const Pipeline *pipeline = why->pipeline;
@@ -64,10 +75,9 @@ static void add_value(Why *why, uint32_t at) {
   const ValueSharding *lies = &pipeline->shardings->values[conflict->comp][at];
   const Sharding *sharding = at == conflict->value ? conflict->from : lies->n == 1 ? lies->at[0] : NULL;
   if (sharding == NULL || !shape_is_array(value->shape) || value->shape->rank == 0) return;
-  ShardOrigin from = pipeline->shardings->because[conflict->comp][at];
-  bool own = from.instr == NO_ID;
-  if (own) from = (ShardOrigin){conflict->comp, at};
-  Str name = spec_name(buf->arena, pipeline, from.comp, from.instr);
+  ShardOrigin from = origin_of(why, at);
+  bool own = from.comp == conflict->comp && from.instr == at;
+  Str name = name_of(why, from);
   buf_add(buf, STR("  "));
   add_cell(buf, value->name, NAME_WIDTH);
   add_cell(buf, shape_text(buf->arena, value->shape), SHAPE_WIDTH);
@@ -87,6 +97,7 @@ static void add_values(Why *why) {
   if (asker->origin.line > 0)
     buf_printf(why->buf, "  (%.*s:%u)", STR_ARG(asker->origin.file), asker->origin.line);
   buf_char(why->buf, '\n');
+  remember(why, name_of(why, origin_of(why, conflict->value))); /* the one that moves is tried first */
   for (uint32_t i = 0; i < asker->operands.n; i++) {
     bool again = false;
     for (uint32_t k = 0; k < i; k++) again |= asker->operands.at[k] == asker->operands.at[i];
@@ -114,57 +125,65 @@ static void add_choices(const Why *why, Str name, const bool *moves, Points *poi
 
 /* Those that could be run (a spec may contradict a shard_map), each timeline once. Ranked points are given.
  */
-static void drop_idle(Points *points) {
-  uint32_t kept = 0;
+static Points without_idle(Arena *arena, const Points *points) {
+  Points kept = {0};
   for (uint32_t i = 0; i < points->n && points->at[i].outcome.status == STATUS_OK; i++) {
     const Outcome *outcome = &points->at[i].outcome;
     bool alike = false;
-    for (uint32_t k = 0; k < kept && !alike; k++)
-      alike = points->at[k].outcome.timeline == outcome->timeline &&
-              points->at[k].outcome.hbm_peak_bytes == outcome->hbm_peak_bytes;
-    if (!alike || points->at[i].spec.n == 0) points->at[kept++] = points->at[i];
+    for (uint32_t k = 0; k < kept.n && !alike; k++)
+      alike = kept.at[k].outcome.timeline == outcome->timeline &&
+              kept.at[k].outcome.hbm_peak_bytes == outcome->hbm_peak_bytes;
+    if (!alike || points->at[i].spec.n == 0) VEC_PUSH(arena, &kept, points->at[i]);
   }
-  points->n = kept;
+  return kept;
 }
 
-static bool is_large(const Pipeline *pipeline) {
-  uint64_t instrs = 0;
-  for (uint32_t c = 0; c < pipeline->laid->module->comps.n; c++)
-    instrs += module_comp(pipeline->laid->module, c)->instrs.n;
-  return instrs * pipeline->config->pod.n_chips > CHIP_OPS_MOST;
+static void add_ranked(StrBuf *buf, const Points *points) {
+  StrBuf table = {.arena = buf->arena};
+  points_print(&table, points, "spec", false, ROWS_MOST);
+  for (Str rest = buf_str(&table); rest.n > 0;) {
+    size_t end = str_find(rest, '\n');
+    buf_printf(buf, "  %.*s\n", STR_ARG(str_sub(rest, 0, end)));
+    rest = str_sub(rest, end + 1, rest.n);
+  }
 }
 
-static Status try_others(Why *why, Diag *diag) {
+/* The command that waits for the specs that were not waited for. */
+static void add_late(const Why *why, const Points *points) {
+  for (uint32_t n = 0; n < why->n_names; n++) {
+    Str name = why->names[n];
+    uint32_t late = 0;
+    for (uint32_t i = 0; i < points->n; i++) {
+      Str spec = points->at[i].spec;
+      late += points->at[i].outcome.late && str_eq(str_sub(spec, 0, str_find(spec, '=')), name);
+    }
+    if (late == 0) continue;
+    buf_printf(why->buf, "  %u of %.*s not waited for: podsim sweep CONFIG PROGRAM --specs %.*s\n", late,
+               STR_ARG(name), STR_ARG(name));
+  }
+}
+
+static Status try_others(const Why *why, Diag *diag) {
   StrBuf *buf = why->buf;
   if (why->n_names == 0) return STATUS_OK;
-  if (is_large(why->pipeline)) {
-    buf_printf(buf, "what other specs would cost: podsim sweep CONFIG PROGRAM --specs %.*s\n",
-               STR_ARG(why->names[0]));
-    return STATUS_OK;
-  }
   bool *moves = ARENA_ARRAY(buf->arena, bool, why->conflict->from->mesh->n_axes);
   mark_axes(why->conflict->from, moves);
   mark_axes(why->conflict->wanted, moves);
   Points points = {0};
   VEC_PUSH(buf->arena, &points, (Point){.label = STR("as it is")});
   for (uint32_t i = 0; i < why->n_names; i++) add_choices(why, why->names[i], moves, &points);
-  TRY(points_run(buf->arena, why->pipeline->options, &points, diag));
-  drop_idle(&points);
+  TRY(points_run(buf->arena, why->pipeline->options, CPU_MS_MOST, &points, diag));
+  Points kept = without_idle(buf->arena, &points);
   buf_add(buf, STR("the whole step with another --spec"));
-  for (uint32_t i = 0; i < points.n; i++) {
-    if (points.at[i].spec.n > 0) continue;
+  for (uint32_t i = 0; i < kept.n; i++) {
+    if (kept.at[i].spec.n > 0) continue;
     buf_add(buf, STR(" (as it is: "));
-    human_time(buf, points.at[i].outcome.time_ps);
+    human_time(buf, kept.at[i].outcome.time_ps);
     buf_char(buf, ')');
   }
   buf_char(buf, '\n');
-  StrBuf table = {.arena = buf->arena};
-  points_print(&table, &points, "spec", false, ROWS_MOST);
-  for (Str rest = buf_str(&table); rest.n > 0;) {
-    size_t end = str_find(rest, '\n');
-    buf_printf(buf, "  %.*s\n", STR_ARG(str_sub(rest, 0, end)));
-    rest = str_sub(rest, end + 1, rest.n);
-  }
+  if (kept.n > 0) add_ranked(buf, &kept);
+  add_late(why, &points);
   return STATUS_OK;
 }
 
