@@ -191,6 +191,7 @@ Demand demand_add(Demand a, Demand b) {
                   .copy_bytes = sum_of(a.copy_bytes, b.copy_bytes),
                   .vmem_bytes = sum_of(a.vmem_bytes, b.vmem_bytes),
                   .kept_bytes = sum_of(a.kept_bytes, b.kept_bytes),
+                  .temporary_bytes = sum_of(a.temporary_bytes, b.temporary_bytes),
                   .host_bytes = sum_of(a.host_bytes, b.host_bytes),
                   .load_bytes = sum_of(a.load_bytes, b.load_bytes),
                   .store_bytes = sum_of(a.store_bytes, b.store_bytes),

@@ -28,6 +28,7 @@ typedef struct {
   int64_t copy_bytes;     /* that cross between HBM and VMEM meanwhile, for other kernels */
   int64_t vmem_bytes;
   int64_t kept_bytes;              /* of results that stay in VMEM */
+  int64_t temporary_bytes;         /* of HBM that are taken meanwhile, beside operands and results */
   int64_t host_bytes;              /* over PCIe, one way */
   int64_t load_bytes, store_bytes; /* of hbm_bytes, what a product's kernel moves in windows while it runs */
   int64_t flops;                   /* useful ones: 2mnk for a dot, one an element for elementwise */

@@ -517,6 +517,9 @@ static Holding held_at(Frame *frame, bool loop, uint32_t s) {
         (buffer->dies >= s || buffer->leaves) && !replaced)
       VEC_PUSH(frame->arena, &held, (Held){frame->comp, buffer->instr, buffer->bytes});
   }
+  if (step->demand.temporary_bytes > 0)
+    VEC_PUSH(frame->arena, &held,
+             (Held){frame->comp, step->instrs.at[step->instrs.n - 1], step->demand.temporary_bytes});
   const Memory *callee = largest_callee(frame, step);
   for (uint32_t i = 0; callee != NULL && i < callee->held.n; i++)
     VEC_PUSH(frame->arena, &held, callee->held.at[i]);
@@ -550,7 +553,8 @@ static void find_most_at_once(Frame *frame, bool loop, Memory *memory) {
     const Step *step = &frame->made->steps.at[s];
     live = plus(live, grow(births, deaths, &b, &d, s, works_in_place(frame, step), &freed));
     const Memory *callee = largest_callee(frame, step);
-    int64_t now = plus(live, callee == NULL ? 0 : callee->extra_bytes);
+    int64_t within = plus(step->demand.temporary_bytes, callee == NULL ? 0 : callee->extra_bytes);
+    int64_t now = plus(live, within);
     if (now > memory->extra_bytes) fullest = s;
     if (now > memory->extra_bytes) memory->extra_bytes = now;
     live -= freed;

@@ -9,6 +9,7 @@
 #include "models/kernel_model.h"
 #include "models/mxu_model.h"
 #include "models/relayout.h"
+#include "models/scan_model.h"
 #include "sim/schedule/copies.h"
 
 #include <math.h>
@@ -397,6 +398,15 @@ static void add_estimated_bytes(const Kernel *kernel, Demand *demand) {
   if (bytes > (double)demand->hbm_bytes) demand->hbm_bytes = (int64_t)bytes;
 }
 
+/* What its scans pass on between the kernels that they are run as; a scheduled program has these itself. */
+static void add_scans(const Kernel *kernel, Demand *demand) {
+  if (module_is_scheduled(kernel->module)) return;
+  for (uint32_t i = 0; i < kernel->members.n; i++) {
+    const Instr *instr = &kernel->body->instrs.at[kernel->members.at[i]];
+    *demand = demand_add(*demand, scan_demand(kernel->pod, kernel->module, kernel->comp, instr));
+  }
+}
+
 Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const Groups *groups,
                     uint32_t last) {
   if (groups->repeated[last]) return (Demand){0};
@@ -426,6 +436,7 @@ Demand group_demand(const Pod *pod, const Module *module, uint32_t comp, const G
   keep_rounding(products, rounded, &demand);
   if (groups->copies.bytes != NULL) demand.copy_bytes = groups->copies.bytes[last];
   add_estimated_bytes(&kernel, &demand);
+  add_scans(&kernel, &demand);
   arena_free(scratch);
   return demand;
 }
