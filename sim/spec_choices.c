@@ -2,7 +2,7 @@
  */
 #include "sim/spec_choices.h"
 
-enum { CHOICES_MOST = 64 };
+enum { CHOICES_MOST = 4096 };
 
 static bool numbered(Str name, const char *prefix, int64_t *number) {
   return str_starts(name, prefix) && str_to_int(str_sub(name, strlen(prefix), name.n), number) &&
@@ -68,7 +68,15 @@ static bool count_on(const Mesh *mesh, const bool *moves, uint32_t rank, uint32_
   return false;
 }
 
-SpecChoices spec_choices(Arena *arena, Str name, const Shape *shape, const Sharding *now, const bool *moves) {
+/* An axis of one device splits nothing, wherever it is. */
+static const bool *that_split(Arena *arena, const Mesh *mesh, const bool *moves) {
+  bool *split = ARENA_ARRAY(arena, bool, mesh->n_axes + 1);
+  for (uint32_t axis = 0; axis < mesh->n_axes; axis++) split[axis] = moves[axis] && mesh->axes[axis].size > 1;
+  return split;
+}
+
+SpecChoices spec_choices(Arena *arena, Str name, const Shape *shape, const Sharding *now, const bool *asked) {
+  const bool *moves = that_split(arena, now->mesh, asked);
   SpecChoices choices = {0};
   uint32_t *digits = ARENA_ARRAY(arena, uint32_t, now->mesh->n_axes + 1);
   do {

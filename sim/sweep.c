@@ -92,6 +92,9 @@ static Status sweep(Pipeline *pipeline, Diag *diag) {
   TRY(pipeline_read_pod(pipeline, diag));
   TRY(pipeline_read_program(pipeline, diag));
   Points points = {0};
+  RETURN_IF(options->layouts && options->specs_of != NULL,
+            diag_fail(diag, STATUS_USAGE, NOWHERE, "a layout is set with --set mesh.layout=...",
+                      "--layouts is for sweeps of meshes, not of --specs"));
   TRY(options->specs_of != NULL ? add_specs(pipeline, options->specs_of, &points, diag)
                                 : add_meshes(pipeline, &points, diag));
   TRY(points_run(pipeline->arena, options, 0, &points, diag));
