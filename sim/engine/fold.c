@@ -4,10 +4,10 @@
 
 #include "sim/base/mix.h"
 
-void likeness_add(const Likeness *likeness, const Pod *pod, const LaunchSpec *spec) {
+void likeness_add(const Likeness *likeness, const Pod *pod, const LaunchSpec *spec, uint64_t collective) {
   for (uint32_t member = 0; member < spec->members; member++) {
     uint64_t *own = &likeness->of_chip[spec->chips[member]];
-    *own = mix64(*own ^ kernel_trace_hash(pod, spec, member));
+    *own = mix64(mix64(*own ^ collective) ^ kernel_trace_hash(pod, spec, member));
   }
 }
 

@@ -21,8 +21,9 @@ typedef struct {
   uint64_t *of_chip;
 } Likeness;
 
-/* Tells the chips of a kernel's group apart by what they do in it. */
-void likeness_add(const Likeness *likeness, const Pod *pod, const LaunchSpec *spec);
+/* Tells the chips of a kernel's group apart by what they do in it, and from those that have no part in the
+ * collective of that number. */
+void likeness_add(const Likeness *likeness, const Pod *pod, const LaunchSpec *spec, uint64_t collective);
 /* The largest fold that keeps chips apart which are not alike; a stride as long as its axis folds nothing. */
 Fold fold_by_likeness(const Pod *pod, const Likeness *likeness);
 

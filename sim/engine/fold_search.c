@@ -14,10 +14,11 @@ static Status compare_step(Execution *execution, const Likeness *likeness, uint3
   CollectiveOp *op;
   TRY(collective_planned(execution, comp, step_instr(step), &op));
   if (op->like != NULL) return STATUS_OK;
+  uint64_t collective = (uint64_t)comp << 32 | step_instr(step);
   for (uint32_t i = 0; i < op->runs.n; i++) {
     const GroupRun *groups = op->runs.at[i].groups;
     for (uint32_t g = 0; g < op->groups.n; g++)
-      if (groups[g].plan != NULL) likeness_add(likeness, execution->pod, &groups[g].spec);
+      if (groups[g].plan != NULL) likeness_add(likeness, execution->pod, &groups[g].spec, collective);
   }
   return STATUS_OK;
 }

@@ -63,6 +63,11 @@ WRAPS = ["pod.wrap=true,true"]
 RING = [(c, c // 8 * 8 + (c + 1) % 8) for c in range(64)]
 TWO_AXES = [(c, (c + 8 * 3) % 64 // 8 * 8 + (c + 5) % 8) for c in range(64)]
 LINE = [(c, c + 1) for c in range(63)]
+HALVES = [",".join("{" + ",".join(map(str, part)) + "}" for part in halves) for halves in (
+    [*(range(8 * row, 8 * row + 8) for row in range(4)), *([c] for c in range(32, 64))],
+    [*([c] for c in range(32)), *(range(8 * row, 8 * row + 8) for row in range(4, 8))])]
+TURNS = program(64, [all_reduce("a", "p", "{" + HALVES[0] + "}"), "t = f32[1024,128] tanh(a)", all_reduce("b", "t", "{" + HALVES[1] + "}"),
+                     "ROOT r = f32[1024,128] negate(b)"])
 UNEVEN = "{{" + "},{".join(",".join(map(str, part)) for part in (range(2), range(2, 64))) + "}}"
 CASES = [  # name, config, sets, program, chips that are simulated
     ("both axes", "v5e_8x8", WRAPS, layer(64, 8, "[8,8]<=[64]", "[8,8]<=[8,8]T(1,0)"), 1),
@@ -81,6 +86,7 @@ CASES = [  # name, config, sets, program, chips that are simulated
     ("a line of permutes", "v5e_8x8", WRAPS, permute(64, LINE), 64),
     ("a loop", "v5e_8x8", WRAPS, loop(64, "[8,8]<=[8,8]T(1,0)"), 1),
     ("uneven groups", "v5e_8x8", WRAPS, reduced(64, UNEVEN), 64),
+    ("halves of the pod that take turns", "v5e_8x8", WRAPS, TURNS, 8),
 ]
 
 
