@@ -5,7 +5,8 @@
  * a group can always run where its last member stands: nobody else waits for the others.
  *
  *   elementwise and moving ops   join any group; what a product leads to alone, one without another product
- *   reductions                   join ops on their results; in a softmax also ops on what they reduced
+ *   reductions                   join ops on their results; in a softmax (softmax_rules.c) also ops on what
+ *                                they reduced
  *   reductions of windows        take elementwise ops on their operands
  *   products                     join the elementwise ops and reductions that follow; one a group
  *   copies to another layout     join any group where the lanes stay; nothing joins them
@@ -20,23 +21,12 @@
 #include "models/cost.h"
 #include "models/relayout.h"
 #include "models/tiling.h"
+#include "sim/schedule/fuser.h"
+#include "sim/schedule/softmax_rules.h"
 
 enum { FARTHEST_REDUCTION = 4096 }; /* instructions: bounds the search */
 
-typedef enum {
-  ROLE_ALONE,  /* control flow, collectives, sorts, gathers, custom calls, names of what is there */
-  ROLE_SHAPE,  /* bitcasts and free reshapes: no work, but may stand within a group */
-  ROLE_REPEAT, /* broadcast, iota, conversion to a wider type: cheap to make again */
-  ROLE_LOOP,   /* elementwise and moving */
-  ROLE_COPY,   /* to another layout that keeps the lanes: made on the way into a kernel, ends none */
-  ROLE_UPDATE, /* dynamic-update-slice: in place, so last in its group */
-  ROLE_WINDOW, /* reduction of windows: takes what its operand is made of, and joins none */
-  ROLE_REDUCE,
-  ROLE_PRODUCT
-} Role;
-
-/* It reads less than it makes. */
-static bool widens(const Module *module, uint32_t comp, const Instr *convert) {
+bool fuser_widens(const Module *module, uint32_t comp, const Instr *convert) {
   const Shape *from = comp_instr(module, comp, convert->operands.at[0])->shape;
   return dtype_bits(from->dtype) < dtype_bits(convert->shape->dtype);
 }
@@ -50,7 +40,7 @@ static bool is_one_hot(const Module *module, uint32_t comp, const Instr *scatter
   return constant && scatter->operands.n == 3 && instr_ints(scatter, ATTR_update_window_dims).n == 0;
 }
 
-static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
+Role fuser_role(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->on_host || instr->host_move != HOST_MOVE_NONE) return ROLE_ALONE;
   switch (instr->op) {
   case OP_BITCAST: return ROLE_SHAPE;
@@ -61,7 +51,7 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
     return keeps_lanes(module, comp, instr) ? ROLE_COPY : ROLE_ALONE;
   case OP_BROADCAST:
   case OP_IOTA: return ROLE_REPEAT;
-  case OP_CONVERT: return widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
+  case OP_CONVERT: return fuser_widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
   case OP_DYNAMIC_UPDATE_SLICE: return ROLE_UPDATE;
   case OP_REDUCE: return ROLE_REDUCE;
   case OP_REDUCE_WINDOW: return shape_is_array(instr->shape) ? ROLE_WINDOW : ROLE_ALONE;
@@ -83,24 +73,6 @@ static Role role_of(const Module *module, uint32_t comp, const Instr *instr) {
               cost == COST_DATA_MOVE;
   return loop && shape_is_array(instr->shape) ? ROLE_LOOP : ROLE_ALONE;
 }
-
-typedef struct {
-  const Pod *pod;
-  const Module *module;
-  uint32_t comp;
-  const Comp *body;
-  const bool *anew; /* by element of the parameter */
-  Groups groups;
-  bool *has_product, *has_reduce; /* by group */
-  uint32_t *result;               /* by group: what it makes beside a reduction of it; else its last */
-  int64_t *most_elements;         /* by group: of what it goes through */
-  bool *goes_back;                /* by group: over what a reduction within it took in */
-  int64_t *longest_row;           /* by group: of what is reduced along its last dimension */
-  uint32_t *origin;             /* by instruction: the one large value that it follows from, itself, or NO_ID:
-                                   it follows from small ones */
-  bool *leans, *reduced;        /* by instruction: see find_leaning(), find_reduced() */
-  uint32_t *first_user, *users; /* users[first_user[i] .. first_user[i + 1]) of instruction i */
-} Fuser;
 
 static void find_users(Arena *arena, Fuser *fuser) {
   const Comp *body = fuser->body;
@@ -145,7 +117,7 @@ static bool pads_much(const Fuser *fuser, const Instr *instr) {
 static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   enum { MOST_STEPS = 32 };
   const Instr *instr = &fuser->body->instrs.at[at];
-  Role role = role_of(fuser->module, fuser->comp, instr);
+  Role role = fuser_role(fuser->module, fuser->comp, instr);
   fuser->origin[at] = is_made_by_loop(fuser, at) ? NO_ID : at;
   steps[at] = 0;
   bool moves = op_cost(instr->op) == COST_DATA_MOVE && instr->op != OP_CONVERT && !pads_much(fuser, instr);
@@ -167,134 +139,10 @@ static void find_origin(Fuser *fuser, uint32_t at, uint32_t *steps) {
   steps[at] = sum;
 }
 
-/* ---- reductions whose results go back to what they reduce ---- */
-
-static bool is_maximum(const Module *module, const Instr *reduce) {
-  uint32_t combiner = instr_comp(reduce, ATTR_to_apply);
-  if (combiner == NO_ID) return false;
-  Opcode root = comp_instr(module, combiner, module_comp(module, combiner)->root)->op;
-  return root == OP_MAXIMUM || root == OP_MINIMUM;
-}
-
-/* What `value` is before it was widened; itself, where it was not. */
-static uint32_t before_widening(const Fuser *fuser, uint32_t value) {
-  uint32_t from = value;
-  const Instr *instr = &fuser->body->instrs.at[from];
-  while (instr->op == OP_BITCAST || instr->op == OP_RESHAPE) {
-    from = instr->operands.at[0];
-    instr = &fuser->body->instrs.at[from];
-  }
-  bool widened = instr->op == OP_CONVERT && widens(fuser->module, fuser->comp, instr);
-  return widened ? instr->operands.at[0] : value;
-}
-
-static bool has_dim_of_one(const Shape *shape) {
-  for (uint32_t i = 0; i < shape->rank; i++)
-    if (shape->dims[i] == 1) return true;
-  return false;
-}
-
-/* The product that a value is made of, one large value after another; NO_ID. `transposed` says whether its
- * dimensions lie in another order. */
-static uint32_t product_below(const Fuser *fuser, uint32_t value, bool *transposed) {
-  enum { MOST_STEPS = 32 };
-  *transposed = false;
-  for (int step = 0; step < MOST_STEPS; step++) {
-    const Instr *instr = &fuser->body->instrs.at[value];
-    if (role_of(fuser->module, fuser->comp, instr) == ROLE_PRODUCT) return value;
-    *transposed |= instr->op == OP_TRANSPOSE;
-    uint32_t next = NO_ID;
-    for (uint32_t k = 0; k < instr->operands.n && next == NO_ID; k++) {
-      const Instr *from = &fuser->body->instrs.at[instr->operands.at[k]];
-      bool whole = shape_is_array(from->shape) && shape_is_array(instr->shape) &&
-                   shape_elements(from->shape) == shape_elements(instr->shape);
-      if (whole && from->op != OP_BROADCAST) next = instr->operands.at[k];
-    }
-    if (next == NO_ID) return NO_ID;
-    value = next;
-  }
-  return NO_ID;
-}
-
-/* The exponentials that follow from a maximum; NO_ID. */
-static uint32_t exponentials_of(const Fuser *fuser, uint32_t maximum) {
-  enum { MOST_STEPS = 8 };
-  uint32_t at = maximum;
-  for (int step = 0; step < MOST_STEPS && fuser->first_user[at] < fuser->first_user[at + 1]; step++) {
-    if (fuser->body->instrs.at[at].op == OP_EXP) return at;
-    at = fuser->users[fuser->first_user[at]];
-  }
-  return NO_ID;
-}
-
-/* Whether exponentials are not only summed and divided, but wanted again for gradients. */
-static bool is_trained(const Fuser *fuser, uint32_t maximum) {
-  uint32_t at = exponentials_of(fuser, maximum);
-  return at != NO_ID && fuser->first_user[at + 1] - fuser->first_user[at] > 2;
-}
-
-/* Whether the rows of a reduction are reshaped before: a product's that are transposed, in training or with a
- * dimension of 1; and where a dimension of 1 is no product's, or was cut to 1 by partitioning. */
-static bool are_reshaped(const Fuser *fuser, const Instr *reduce) {
-  uint32_t rows = reduce->operands.at[0], at = (uint32_t)(reduce - fuser->body->instrs.at);
-  bool transposed, product = product_below(fuser, rows, &transposed) != NO_ID;
-  if (product && transposed && is_trained(fuser, at)) return true;
-  if (!has_dim_of_one(fuser->body->instrs.at[rows].shape)) return false;
-  return fuser->module->num_partitions > 1 || !product || transposed;
-}
-
-/* Whether what `value` passes on, as it is, is what the rows `rows` are divided by. */
-static bool divides(const Fuser *fuser, uint32_t value, uint32_t rows) {
-  for (uint32_t u = fuser->first_user[value]; u < fuser->first_user[value + 1]; u++) {
-    const Instr *user = &fuser->body->instrs.at[fuser->users[u]];
-    bool passes = user->op == OP_CONVERT || user->op == OP_BROADCAST || user->op == OP_RESHAPE;
-    if (user->op == OP_DIVIDE && before_widening(fuser, user->operands.at[0]) == rows) return true;
-    if (passes && divides(fuser, fuser->users[u], rows)) return true;
-  }
-  return false;
-}
-
-/* Whether the TPU compiler can find a softmax: what is broadcast as it was reduced, of arrays of three and
- * more dimensions. It misses rows that were reshaped. */
-static bool is_softmax(const Fuser *fuser, const Instr *reduce) {
-  enum { LEAST_RANK = 3 };
-  uint32_t rows = reduce->operands.at[0];
-  if (!shape_is_array(reduce->shape) || shape_elements(reduce->shape) == 0) return false;
-  return fuser->body->instrs.at[rows].shape->rank >= LEAST_RANK && !are_reshaped(fuser, reduce);
-}
-
-/* Whether a kernel can go on with the rows that a reduction reduces: after the maximum of a softmax. Where
- * rows are widened only, that is sought before, and no longer of what it is taken from. */
-static bool goes_on(const Fuser *fuser, const Instr *reduce) {
-  return is_maximum(fuser->module, reduce) && is_softmax(fuser, reduce) &&
-         before_widening(fuser, reduce->operands.at[0]) == reduce->operands.at[0];
-}
-
-/* The sum of a softmax too, where the quotients are made beside no product. */
-static bool ends_softmax(const Fuser *fuser, uint32_t at) {
-  const Instr *reduce = &fuser->body->instrs.at[at];
-  return reduce->operands.n == 2 && is_softmax(fuser, reduce) &&
-         divides(fuser, at, before_widening(fuser, reduce->operands.at[0]));
-}
-
-/* Whether a value follows, element by element, from the result of such a reduction, and of no other. */
-static bool find_leaning(const Fuser *fuser, uint32_t at) {
-  const Instr *instr = &fuser->body->instrs.at[at];
-  Role role = role_of(fuser->module, fuser->comp, instr);
-  if (role == ROLE_REDUCE) return goes_on(fuser, instr);
-  bool leans = false, follows = role != ROLE_ALONE && role != ROLE_PRODUCT && role != ROLE_WINDOW;
-  for (uint32_t k = 0; k < instr->operands.n && follows; k++) {
-    uint32_t operand = instr->operands.at[k];
-    if (fuser->leans[operand]) leans = true;
-    if (fuser->reduced[operand] && !fuser->leans[operand]) return false;
-  }
-  return leans;
-}
-
 /* Whether it is the result of a reduction, or made of such alone. */
 static bool find_reduced(const Fuser *fuser, uint32_t at) {
   const Instr *instr = &fuser->body->instrs.at[at];
-  Role role = role_of(fuser->module, fuser->comp, instr);
+  Role role = fuser_role(fuser->module, fuser->comp, instr);
   if (role == ROLE_REDUCE) return true;
   bool passes = role == ROLE_SHAPE || role == ROLE_REPEAT;
   return passes && instr->operands.n == 1 && fuser->reduced[instr->operands.at[0]];
@@ -309,7 +157,7 @@ static void find_origins(Arena *arena, Fuser *fuser) {
   for (uint32_t i = 0; i < n; i++) {
     find_origin(fuser, i, steps);
     fuser->reduced[i] = find_reduced(fuser, i);
-    fuser->leans[i] = find_leaning(fuser, i);
+    fuser->leans[i] = softmax_leans(fuser, i);
   }
 }
 
@@ -340,87 +188,6 @@ static bool would_go_back(const Fuser *fuser, const Instr *reduce, uint32_t grou
          shape_elements(result) > shape_elements(reduce->shape);
 }
 
-/* What an operand is but for the order of its elements, and its type. */
-static const Instr *before_moves(const Fuser *fuser, uint32_t value) {
-  const Instr *instr = &fuser->body->instrs.at[value];
-  while (instr->op == OP_RESHAPE || instr->op == OP_TRANSPOSE || instr->op == OP_BITCAST ||
-         instr->op == OP_CONVERT)
-    instr = &fuser->body->instrs.at[instr->operands.at[0]];
-  return instr;
-}
-
-/* Whether a projection writes its rows as they are: one that is wide, and wider than there are rows. Others
- * write their columns as rows, so that heads are there already. */
-static bool comes_as_rows(const Shape *projection) {
-  enum { WIDE = 2048 };
-  if (!shape_is_array(projection) || projection->rank < 2) return false;
-  int64_t columns = projection->dims[projection->rank - 1], rows = projection->dims[projection->rank - 2];
-  return columns >= WIDE && columns > rows;
-}
-
-static bool repeats_one_head(const Fuser *fuser, const Instr *broadcast) {
-  if (broadcast->op != OP_BROADCAST) return false;
-  const Shape *head = fuser->body->instrs.at[broadcast->operands.at[0]].shape;
-  return head->rank > 1 && head->dims[head->rank - 2] == 1;
-}
-
-/* Whether one head of keys serves several of queries, which then lie beside each other as rows. */
-static bool shares_a_head(const Fuser *fuser, const Instr *product) {
-  Ints batches = instr_ints(product, ATTR_lhs_batch_dims);
-  const Shape *shapes[2];
-  for (uint32_t k = 0; k < 2; k++) {
-    shapes[k] = fuser->body->instrs.at[product->operands.at[k]].shape;
-    if (repeats_one_head(fuser, before_moves(fuser, product->operands.at[k]))) return true;
-  }
-  return batches.n > 1 && shapes[0]->rank != shapes[1]->rank &&
-         shapes[0]->dims[batches.at[batches.n - 1]] == 1;
-}
-
-/* Whether a product puts an operand together from parts, as after a rotary embedding. */
-static bool puts_together(const Fuser *fuser, uint32_t product) {
-  Ids operands = fuser->body->instrs.at[product].operands;
-  for (uint32_t k = 0; k < operands.n; k++)
-    if (before_moves(fuser, operands.at[k])->op == OP_CONCATENATE) return true;
-  return false;
-}
-
-/* How many operands a product of queries and keys takes apart into heads within its kernel. */
-static uint32_t reordered_operands(const Fuser *fuser, uint32_t at) {
-  enum { HEAD = 128 };
-  const Instr *product = &fuser->body->instrs.at[at];
-  bool shared = shares_a_head(fuser, product);
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < product->operands.n; k++) {
-    const Shape *heads = fuser->body->instrs.at[product->operands.at[k]].shape;
-    const Instr *from = before_moves(fuser, product->operands.at[k]);
-    bool apart = shape_is_array(from->shape) && from->shape->rank < heads->rank &&
-                 heads->dims[heads->rank - 1] % HEAD == 0;
-    n += apart && from->op != OP_CONCATENATE && (shared || comes_as_rows(from->shape));
-  }
-  return n;
-}
-
-/* Whether a product's kernel, which makes its results block by block, has what a group's reductions take in
- * together: rows must not be too long for that, less so beside parts of operands, and the kernel not take
- * these apart. */
-static bool product_can_join(const Fuser *fuser, uint32_t group, uint32_t product) {
-  enum { LONGEST_ROW_GONE_BACK = 2048 };
-  if (fuser->has_product[group]) return false;
-  int64_t longest = puts_together(fuser, product) ? LONGEST_ROW_GONE_BACK / 2 : LONGEST_ROW_GONE_BACK;
-  return !fuser->goes_back[group] ||
-         (fuser->longest_row[group] <= longest && reordered_operands(fuser, product) == 0);
-}
-
-/* Whether a kernel that cannot join a softmax makes what leads from its product there; not where it is busy
- * with both its operands. */
-static bool stays_with_product(const Fuser *fuser, uint32_t at, uint32_t group) {
-  bool transposed;
-  if (!fuser->goes_back[group] || fuser->leans[at]) return false;
-  uint32_t product = product_below(fuser, at, &transposed);
-  return product != NO_ID && !fuser->has_product[group] && !product_can_join(fuser, group, product) &&
-         reordered_operands(fuser, product) < 2;
-}
-
 /* Whether it takes what a product made for it alone: as the end of that product's kernel it spares a result.
  */
 static bool ends_product(const Fuser *fuser, const Instr *instr) {
@@ -428,7 +195,7 @@ static bool ends_product(const Fuser *fuser, const Instr *instr) {
   for (uint32_t k = 0; k < instr->operands.n; k++) {
     uint32_t operand = instr->operands.at[k];
     bool alone = fuser->first_user[operand + 1] - fuser->first_user[operand] == 1;
-    if (alone && role_of(fuser->module, fuser->comp, &fuser->body->instrs.at[operand]) == ROLE_PRODUCT)
+    if (alone && fuser_role(fuser->module, fuser->comp, &fuser->body->instrs.at[operand]) == ROLE_PRODUCT)
       return true;
   }
   return false;
@@ -463,8 +230,8 @@ static bool is_copied_alone(const Fuser *fuser, uint32_t at) {
   Ints order = instr_ints(instr, ATTR_dimensions);
   bool transposed;
   return instr->op == OP_TRANSPOSE && order.n > 1 && order.at[order.n - 1] != (int64_t)order.n - 1 &&
-         role_of(fuser->module, fuser->comp, instr) == ROLE_LOOP &&
-         product_below(fuser, at, &transposed) == NO_ID;
+         fuser_role(fuser->module, fuser->comp, instr) == ROLE_LOOP &&
+         softmax_product_below(fuser, at, &transposed) == NO_ID;
 }
 
 /* A copy that is there to be written over. */
@@ -478,9 +245,9 @@ static bool is_to_be_updated(const Fuser *fuser, uint32_t at) {
 static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at], *last = &body->instrs.at[group];
-  Role host = role_of(fuser->module, fuser->comp, last);
+  Role host = fuser_role(fuser->module, fuser->comp, last);
   if (!takes_producers(host) || fuser->groups.repeated[group] || is_copied_alone(fuser, group)) return false;
-  switch (role_of(fuser->module, fuser->comp, instr)) {
+  switch (fuser_role(fuser->module, fuser->comp, instr)) {
   case ROLE_COPY: return !is_for_cut(fuser, at);
   case ROLE_SHAPE: return true;
   case ROLE_REPEAT: return instr->op != OP_CONVERT || !is_parted(fuser, at);
@@ -490,9 +257,9 @@ static bool can_join(const Fuser *fuser, uint32_t at, uint32_t group) {
            (!fuser->has_product[group] || !ends_product(fuser, instr));
   case ROLE_REDUCE:
     return host != ROLE_WINDOW && !fuser->has_product[group] &&
-           (goes_on(fuser, instr) || ends_softmax(fuser, at) || !would_go_back(fuser, instr, group));
+           (softmax_goes_on(fuser, instr) || softmax_ends(fuser, at) || !would_go_back(fuser, instr, group));
   case ROLE_PRODUCT:
-    return host != ROLE_WINDOW && !is_parted(fuser, at) && product_can_join(fuser, group, at) &&
+    return host != ROLE_WINDOW && !is_parted(fuser, at) && softmax_takes_product(fuser, group, at) &&
            shape_elements(instr->shape) == fuser->most_elements[group];
   default: return false;
   }
@@ -524,13 +291,13 @@ static bool needs_only_what_stands_before(const Fuser *fuser, uint32_t group, ui
 /* Whether group `group` can make what instruction `at` makes too, and hand it out. */
 static bool can_hand_out(const Fuser *fuser, uint32_t group, uint32_t at) {
   const Instr *instr = &fuser->body->instrs.at[at], *last = &fuser->body->instrs.at[group];
-  Role role = role_of(fuser->module, fuser->comp, instr);
+  Role role = fuser_role(fuser->module, fuser->comp, instr);
   if ((role != ROLE_LOOP && role != ROLE_PRODUCT) || !shape_is_array(instr->shape)) return false;
   if (is_copied_alone(fuser, at) || is_copied_alone(fuser, group)) return false;
   if (shape_elements(instr->shape) != fuser->most_elements[group]) return false;
-  bool loop = role_of(fuser->module, fuser->comp, last) == ROLE_LOOP;
+  bool loop = fuser_role(fuser->module, fuser->comp, last) == ROLE_LOOP;
   bool reduce = fuser->has_reduce[group] && fuser->result[group] == group;
-  if (role == ROLE_PRODUCT && !product_can_join(fuser, group, at)) return false;
+  if (role == ROLE_PRODUCT && !softmax_takes_product(fuser, group, at)) return false;
   return (loop || reduce) && !fuser->has_product[group] && group - at < FARTHEST_REDUCTION &&
          needs_only_what_stands_before(fuser, group, at);
 }
@@ -550,14 +317,14 @@ static uint32_t group_of_several(const Fuser *fuser, uint32_t value, uint32_t at
 static bool can_repeat(const Fuser *fuser, uint32_t at) {
   const Comp *body = fuser->body;
   const Instr *instr = &body->instrs.at[at];
-  Role role = role_of(fuser->module, fuser->comp, instr);
+  Role role = fuser_role(fuser->module, fuser->comp, instr);
   bool copy = role == ROLE_COPY && !is_for_cut(fuser, at);
   bool cheap = role == ROLE_REPEAT || copy || fuser->origin[at] != at;
   if (!cheap || at == body->root || (instr->op == OP_CONVERT && is_parted(fuser, at))) return false;
   for (uint32_t u = fuser->first_user[at]; u < fuser->first_user[at + 1]; u++) {
     uint32_t group = fuser->groups.last[fuser->users[u]];
     if (fuser->groups.repeated[group]) continue;
-    if (!takes_producers(role_of(fuser->module, fuser->comp, &body->instrs.at[group]))) return false;
+    if (!takes_producers(fuser_role(fuser->module, fuser->comp, &body->instrs.at[group]))) return false;
   }
   return true;
 }
@@ -617,7 +384,7 @@ static int64_t reduced_row(const Shape *in, const Instr *reduce) {
 static void note_role(Fuser *fuser, uint32_t at) {
   uint32_t group = fuser->groups.last[at];
   const Instr *instr = &fuser->body->instrs.at[at];
-  Role role = role_of(fuser->module, fuser->comp, instr);
+  Role role = fuser_role(fuser->module, fuser->comp, instr);
   const Shape *shape =
       role == ROLE_REDUCE ? fuser->body->instrs.at[instr->operands.at[0]].shape : instr->shape;
   int64_t elements = shape_is_array(shape) ? shape_elements(shape) : 0;
@@ -683,7 +450,7 @@ static void place_instr(Fuser *fuser, uint32_t at) {
   uint32_t host = group_of_users(fuser, at);
   if (is_made_by_loop(fuser, at)) {
     fuser->groups.repeated[at] = true;
-  } else if (host != NO_ID && stays_with_product(fuser, at, host)) {
+  } else if (host != NO_ID && softmax_leaves_to_product(fuser, at, host)) {
     fuser->groups.last[at] = at;
   } else if (host != NO_ID && can_join(fuser, at, host)) {
     fuser->groups.last[at] = host;
@@ -743,7 +510,7 @@ Ids group_members(const Groups *groups, uint32_t last) {
 }
 
 bool is_alias(const Module *module, uint32_t comp, const Instr *instr) {
-  return role_of(module, comp, instr) == ROLE_SHAPE;
+  return fuser_role(module, comp, instr) == ROLE_SHAPE;
 }
 
 bool is_name(const Module *module, uint32_t comp, const Instr *instr) {
