@@ -16,14 +16,15 @@ static bool sends_parameter(const Module *module, const Comp *entry, const Instr
   return gather->operands.n == 1 && sent->op == OP_PARAMETER;
 }
 
-/* The users of what is gathered come after a product, which can then run beside it. */
-static bool has_product_before(const Comp *entry, uint32_t first_product, uint32_t gather) {
-  for (uint32_t i = gather + 1; i < entry->instrs.n; i++) {
+/* By instruction: the first that uses it; NO_ID: none. */
+static uint32_t *first_users(Arena *arena, const Comp *entry) {
+  uint32_t *first = ARENA_ARRAY(arena, uint32_t, entry->instrs.n);
+  for (uint32_t i = 0; i < entry->instrs.n; i++) first[i] = NO_ID;
+  for (uint32_t i = entry->instrs.n; i-- > 0;) {
     Ids operands = entry->instrs.at[i].operands;
-    for (uint32_t k = 0; k < operands.n; k++)
-      if (operands.at[k] == gather) return first_product < i;
+    for (uint32_t k = 0; k < operands.n; k++) first[operands.at[k]] = i;
   }
-  return false;
+  return first;
 }
 
 const bool *carried_gathers(Arena *arena, const Module *module) {
@@ -32,10 +33,11 @@ const bool *carried_gathers(Arena *arena, const Module *module) {
   while (first_product < entry->instrs.n && op_cost(entry->instrs.at[first_product].op) != COST_MXU)
     first_product++;
   bool *carried = ARENA_ARRAY(arena, bool, entry->instrs.n);
+  const uint32_t *first_user = first_users(arena, entry);
   for (uint32_t i = 0; i < entry->instrs.n; i++) {
     const Instr *instr = &entry->instrs.at[i];
-    carried[i] = instr->op == OP_ALL_GATHER && sends_parameter(module, entry, instr) &&
-                 has_product_before(entry, first_product, i);
+    bool beside_product = first_user[i] != NO_ID && first_product < first_user[i];
+    carried[i] = instr->op == OP_ALL_GATHER && beside_product && sends_parameter(module, entry, instr);
     found += carried[i];
   }
   return found > 0 ? carried : NULL;

@@ -279,7 +279,7 @@ Str copy_reason(Arena *arena, const Module *module, uint32_t comp, uint32_t copy
                           STR_ARG(user->name));
       bool updates = user->op == OP_DYNAMIC_UPDATE_SLICE || user->op == OP_SCATTER;
       if (user->operands.at[k] == copy && k == 0 && updates && !relays)
-        return str_printf(arena, "%.*s writes over it, and the caller keeps the parameter",
+        return str_printf(arena, "%.*s writes over it, and what is copied is still needed",
                           STR_ARG(user->name));
       if (user->operands.at[k] == copy && user->op != OP_TUPLE && relays)
         return str_printf(arena, "%s %.*s wants %.*s", op_text(user->op), STR_ARG(user->name),

@@ -18,21 +18,21 @@ static void mark_given_up(Str header, bool *given_up, uint32_t n) {
   }
 }
 
-/* The instruction that a name stands for. */
-static uint32_t named(const Module *module, uint32_t at) {
-  const Comp *entry = module_entry(module);
-  while (is_alias(module, module->entry, &entry->instrs.at[at])) at = entry->instrs.at[at].operands.at[0];
-  return at;
-}
+typedef struct {
+  uint32_t *named;     /* by instruction: what it is a name of; itself */
+  uint32_t *last_read; /* by what is named: the last instruction that uses it */
+} Uses;
 
-static bool is_read_after(const Module *module, uint32_t value, uint32_t after) {
+static Uses uses_of(Arena *arena, const Module *module) {
   const Comp *entry = module_entry(module);
-  for (uint32_t i = after + 1; i < entry->instrs.n; i++) {
-    Ids operands = entry->instrs.at[i].operands;
-    for (uint32_t k = 0; k < operands.n; k++)
-      if (named(module, operands.at[k]) == value) return true;
+  uint32_t n = entry->instrs.n;
+  Uses uses = {ARENA_ARRAY(arena, uint32_t, n), ARENA_ARRAY(arena, uint32_t, n)};
+  for (uint32_t i = 0; i < n; i++) {
+    const Instr *instr = &entry->instrs.at[i];
+    uses.named[i] = is_alias(module, module->entry, instr) ? uses.named[instr->operands.at[0]] : i;
+    for (uint32_t k = 0; k < instr->operands.n; k++) uses.last_read[uses.named[instr->operands.at[k]]] = i;
   }
-  return false;
+  return uses;
 }
 
 const bool *overwritten_parameters(Arena *arena, const Module *module) {
@@ -40,13 +40,14 @@ const bool *overwritten_parameters(Arena *arena, const Module *module) {
   bool *given_up = ARENA_ARRAY(arena, bool, entry->params.n + 1), *overwrites = NULL;
   mark_given_up(module_header(module, "input_output_alias"), given_up, entry->params.n);
   mark_given_up(module_header(module, "buffer_donor"), given_up, entry->params.n);
+  Uses uses = uses_of(arena, module);
   for (uint32_t i = 0; i < entry->instrs.n; i++) {
     const Instr *instr = &entry->instrs.at[i];
     if (instr->op != OP_SCATTER && instr->op != OP_DYNAMIC_UPDATE_SLICE) continue;
-    uint32_t into = named(module, instr->operands.at[0]);
+    uint32_t into = uses.named[instr->operands.at[0]];
     const Instr *parameter = &entry->instrs.at[into];
     if (parameter->op != OP_PARAMETER || instr->on_host) continue;
-    if (given_up[parameter->parameter] && !is_read_after(module, into, i)) continue;
+    if (given_up[parameter->parameter] && uses.last_read[into] <= i) continue;
     if (overwrites == NULL) overwrites = ARENA_ARRAY(arena, bool, entry->instrs.n);
     overwrites[i] = true;
   }

@@ -151,7 +151,7 @@ Test(layouts, a_parameter_that_is_written_over_is_copied) {
   uint32_t copy = find("d")->operands.at[0];
   cr_assert_eq(entry->instrs.at[copy].op, OP_COPY);
   Str reason = copy_reason(arena, laid, laid->entry, copy);
-  cr_assert(str_is(reason, "d writes over it, and the caller keeps the parameter"), "%.*s", STR_ARG(reason));
+  cr_assert(str_is(reason, "d writes over it, and what is copied is still needed"), "%.*s", STR_ARG(reason));
 }
 
 #define GIVEN_UP ", input_output_alias={ {}: (0, {}, may-alias) }"
