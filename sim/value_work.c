@@ -40,10 +40,10 @@ static bool calls_program(const Instr *instr) {
 }
 
 static double brought_bytes(const Walk *walk, uint32_t comp, const Instr *instr) {
-  int64_t given = 0;
+  double given = 0;
   for (uint32_t i = 0; i < instr->operands.n; i++)
-    given += shape_bytes(comp_instr(walk->module, comp, instr->operands.at[i])->shape);
-  return fmax((double)given, (double)shape_bytes(instr->shape));
+    given += (double)shape_bytes(comp_instr(walk->module, comp, instr->operands.at[i])->shape);
+  return fmax(given, (double)shape_bytes(instr->shape));
 }
 
 static double instr_work(Walk *walk, uint32_t comp, const Instr *instr) {
