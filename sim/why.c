@@ -106,7 +106,7 @@ static void add_values(Why *why) {
   add_value(why, conflict->asker);
 }
 
-/* Axes that one of the two has and the other has not, or has elsewhere. */
+/* The axes that a sharding has. */
 static void mark_axes(const Sharding *sharding, bool *moves) {
   for (uint32_t d = 0; d < sharding->rank; d++)
     for (uint32_t i = 0; i < sharding->dims[d].axes.n; i++) moves[sharding->dims[d].axes.at[i].axis] = true;

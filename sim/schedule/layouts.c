@@ -184,12 +184,16 @@ static void write_instr(Writer *writer, uint32_t at) {
   writer->moved[at] = made;
 }
 
-/* A parameter, or a name of one. */
+/* A parameter, or a name of one, and of that. */
 static void write_given(Writer *writer, uint32_t at) {
-  const Instr *instr = &writer->assigner->body->instrs.at[at];
-  if (writer->moved[at] != NO_ID) return;
-  for (uint32_t k = 0; k < instr->operands.n; k++) write_given(writer, instr->operands.at[k]);
-  write_instr(writer, at);
+  const Comp *body = writer->assigner->body;
+  Vec(uint32_t) names = {0};
+  while (writer->moved[at] == NO_ID) {
+    VEC_PUSH(writer->assigner->arena, &names, at);
+    if (body->instrs.at[at].op == OP_PARAMETER) break;
+    at = body->instrs.at[at].operands.at[0];
+  }
+  while (names.n > 0) write_instr(writer, names.at[--names.n]);
 }
 
 /* What carried gathers send is copied before all else. */
