@@ -2,7 +2,7 @@
  */
 #include "sim/spec_choices.h"
 
-enum { CHOICES_MOST = 4096 };
+enum { CHOICES_MOST = 4096, TRIES_MOST = 1 << 16 };
 
 static bool numbered(Str name, const char *prefix, int64_t *number) {
   return str_starts(name, prefix) && str_to_int(str_sub(name, strlen(prefix), name.n), number) &&
@@ -78,12 +78,12 @@ static const bool *that_split(Arena *arena, const Mesh *mesh, const bool *moves)
 SpecChoices spec_choices(Arena *arena, Str name, const Shape *shape, const Sharding *now, const bool *asked) {
   const bool *moves = that_split(arena, now->mesh, asked);
   SpecChoices choices = {0};
-  uint32_t *digits = ARENA_ARRAY(arena, uint32_t, now->mesh->n_axes + 1);
+  uint32_t *digits = ARENA_ARRAY(arena, uint32_t, now->mesh->n_axes + 1), tries = 0;
   do {
     const Sharding *sharding = laid(arena, shape, now, moves, digits);
     if (sharding == NULL || sharding_eq(sharding, now)) continue;
     VEC_PUSH(arena, &choices,
              str_printf(arena, "%.*s=%.*s", STR_ARG(name), STR_ARG(sharding_spec_text(arena, sharding))));
-  } while (choices.n < CHOICES_MOST && count_on(now->mesh, moves, now->rank, digits));
+  } while (choices.n < CHOICES_MOST && ++tries < TRIES_MOST && count_on(now->mesh, moves, now->rank, digits));
   return choices;
 }

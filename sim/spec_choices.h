@@ -13,5 +13,6 @@ bool spec_target(const Pipeline *pipeline, Str name, const Shape **shape, const 
 Str spec_name(Arena *arena, const Pipeline *pipeline, uint32_t comp, uint32_t instr);
 /* `name=P(...)`: each way of laying the mesh axes `asked[axis]` of more than one device over the dimensions
  * or over none, in the mesh's order where several split one dimension, the other axes staying where they are;
- * only what divides the dimensions, and not what is `now`. At most 4096. */
+ * only what divides the dimensions, and not what is `now`. At most 4096,
+ * of the first 65536 ways. */
 SpecChoices spec_choices(Arena *arena, Str name, const Shape *shape, const Sharding *now, const bool *asked);
