@@ -40,6 +40,14 @@ static bool is_one_hot(const Module *module, uint32_t comp, const Instr *scatter
   return constant && scatter->operands.n == 3 && instr_ints(scatter, ATTR_update_window_dims).n == 0;
 }
 
+/* A pad between elements, half of an interleaving: no kernel of the TPU compiler makes it on its way. */
+static bool spreads(const Instr *pad) {
+  Padding padding = instr_padding(pad);
+  for (uint32_t i = 0; i < padding.n; i++)
+    if (padding.at[i].interior > 0) return true;
+  return false;
+}
+
 Role fuser_role(const Module *module, uint32_t comp, const Instr *instr) {
   if (instr->on_host || instr->host_move != HOST_MOVE_NONE) return ROLE_ALONE;
   switch (instr->op) {
@@ -53,6 +61,7 @@ Role fuser_role(const Module *module, uint32_t comp, const Instr *instr) {
   case OP_IOTA: return ROLE_REPEAT;
   case OP_CONVERT: return fuser_widens(module, comp, instr) ? ROLE_REPEAT : ROLE_LOOP;
   case OP_DYNAMIC_UPDATE_SLICE: return ROLE_UPDATE;
+  case OP_PAD: return spreads(instr) ? ROLE_ALONE : ROLE_LOOP;
   case OP_REDUCE: return ROLE_REDUCE;
   case OP_REDUCE_WINDOW: return shape_is_array(instr->shape) ? ROLE_WINDOW : ROLE_ALONE;
   case OP_SCATTER: return is_one_hot(module, comp, instr) ? ROLE_REPEAT : ROLE_ALONE;

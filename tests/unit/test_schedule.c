@@ -380,6 +380,18 @@ Test(schedule, an_output_does_not_take_over_what_is_sent) {
   cr_assert_geq(schedule->hbm_temp_bytes, 65536 * 1024 * 4, "%ld", (long)schedule->hbm_temp_bytes);
 }
 
+/* A pad between elements is a kernel of its own; one around them joins its users. */
+Test(schedule, elements_are_spread_alone) {
+  run("HloModule m\nENTRY e {\n  x = f32[4096,4096] parameter(0)\n  y = f32[8191,4096] parameter(1)\n"
+      "  z = f32[] constant(0)\n  s = f32[4096,4096] sine(x)\n"
+      "  p = f32[8191,4096] pad(s, z), padding=0_0_1x0_0\n  ROOT a = f32[8191,4096] add(p, y)\n}\n");
+  expect_steps(3);
+  run("HloModule m\nENTRY e {\n  x = f32[4096,4096] parameter(0)\n  y = f32[8192,4096] parameter(1)\n"
+      "  z = f32[] constant(0)\n  s = f32[4096,4096] sine(x)\n"
+      "  p = f32[8192,4096] pad(s, z), padding=0_4096x0_0\n  ROOT a = f32[8192,4096] add(p, y)\n}\n");
+  expect_steps(1);
+}
+
 /* A window that holds the whole row from each place is a reduction, not one for each result. */
 Test(schedule, a_window_over_all_of_a_row_is_reduced_once) {
   run("HloModule m\n" SUM "ENTRY e {\n  x = f32[4096,1024] parameter(0)\n  z = f32[] constant(0)\n"
