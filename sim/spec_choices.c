@@ -42,9 +42,24 @@ Str spec_name(Arena *arena, const Pipeline *pipeline, uint32_t comp, uint32_t in
   return str_is(instr_custom_call_target(of), "Sharding") ? of->name : (Str){0};
 }
 
+/* Whether each dimension can be cut into as many parts as its axes make. */
+static bool divides(const Shape *shape, const Sharding *now, const bool *moves, const uint32_t *digits) {
+  const Mesh *mesh = now->mesh;
+  for (uint32_t d = 0; d < now->rank; d++) {
+    int64_t parts = 1;
+    for (uint32_t i = 0; i < now->dims[d].axes.n; i++)
+      if (!moves[now->dims[d].axes.at[i].axis]) parts *= axes_size((AxisList){&now->dims[d].axes.at[i], 1});
+    for (uint32_t axis = 0; axis < mesh->n_axes; axis++)
+      if (moves[axis] && digits[axis] == d) parts *= mesh->axes[axis].size;
+    if (shape->dims[d] % parts != 0) return false;
+  }
+  return true;
+}
+
 /* NULL where an axis list does not divide its dimension. */
 static const Sharding *laid(Arena *arena, const Shape *shape, const Sharding *now, const bool *moves,
                             const uint32_t *digits) {
+  RETURN_IF(!divides(shape, now, moves, digits), NULL);
   const Mesh *mesh = now->mesh;
   const Sharding *sharding = sharding_replicated(arena, mesh, now->rank, false);
   for (uint32_t d = 0; d < now->rank; d++) {
@@ -53,7 +68,6 @@ static const Sharding *laid(Arena *arena, const Shape *shape, const Sharding *no
       if (!moves[now->dims[d].axes.at[i].axis]) axes.at[axes.n++] = now->dims[d].axes.at[i];
     for (uint32_t axis = 0; axis < mesh->n_axes; axis++)
       if (moves[axis] && digits[axis] == d) axes.at[axes.n++] = axis_whole(mesh, axis);
-    if (shape->dims[d] % axes_size(axes) != 0) return NULL;
     sharding = sharding_with_dim(arena, sharding, d, axes);
   }
   return sharding;
