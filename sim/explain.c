@@ -338,8 +338,10 @@ static Status fail_with_many(const Explanation *explanation, Str name, Diag *dia
     const Instr *own = comp_instr(explanation->pipeline->laid->module, explanation->comp, step->instrs.at[i]);
     if (str_eq(str_sub(own->name, 0, name.n), name)) instr = own;
   }
-  Str hint = instr == NULL ? (Str){0}
-                           : str_printf(explanation->buf->arena, "one of them is %.*s", STR_ARG(instr->name));
+  Str hint = instr == NULL
+                 ? (Str){0}
+                 : str_printf(explanation->buf->arena, "one of them is %.*s; without a name all are listed",
+                              STR_ARG(instr->name));
   return diag_fail(diag, STATUS_USAGE, NOWHERE, hint.at, "the names of several ops begin with '%.*s'",
                    STR_ARG(name));
 }
