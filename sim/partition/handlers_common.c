@@ -176,9 +176,9 @@ void because_text(Spmd *spmd, Str text) {
 static void set_conflict(Spmd *spmd, const Instr *instr, uint32_t value, const Sharding *from,
                          const Sharding *wanted) {
   const Comp *comp = module_comp(spmd->flat, spmd->frame->flat);
-  ptrdiff_t at = instr - comp->instrs.at;
-  bool known = at >= 0 && at < (ptrdiff_t)comp->instrs.n && from != NULL;
-  uint32_t asker = (uint32_t)at;
+  uintptr_t start = (uintptr_t)comp->instrs.at, place = (uintptr_t)instr;
+  bool known = place >= start && place < (uintptr_t)(comp->instrs.at + comp->instrs.n) && from != NULL;
+  uint32_t asker = known ? (uint32_t)(instr - comp->instrs.at) : NO_ID;
   spmd->conflict = known ? (Conflict){spmd->frame->flat, asker, value == NO_ID ? asker : value, from, wanted}
                          : (Conflict){0};
 }

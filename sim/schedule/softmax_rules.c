@@ -80,13 +80,14 @@ static bool are_reshaped(const Fuser *fuser, const Instr *reduce) {
   return fuser->module->num_partitions > 1 || !product || transposed;
 }
 
-/* Whether what `value` passes on, as it is, is what the rows `rows` are divided by. */
-static bool divides(const Fuser *fuser, uint32_t value, uint32_t rows) {
+/* Whether what `value` passes on, as it is, in at most so many steps, is what the rows `rows` are divided by.
+ */
+static bool divides(const Fuser *fuser, uint32_t value, uint32_t rows, int steps) {
   for (uint32_t u = fuser->first_user[value]; u < fuser->first_user[value + 1]; u++) {
     const Instr *user = &fuser->body->instrs.at[fuser->users[u]];
     bool passes = user->op == OP_CONVERT || user->op == OP_BROADCAST || user->op == OP_RESHAPE;
     if (user->op == OP_DIVIDE && before_widening(fuser, user->operands.at[0]) == rows) return true;
-    if (passes && divides(fuser, fuser->users[u], rows)) return true;
+    if (passes && steps > 0 && divides(fuser, fuser->users[u], rows, steps - 1)) return true;
   }
   return false;
 }
@@ -106,9 +107,10 @@ bool softmax_goes_on(const Fuser *fuser, const Instr *reduce) {
 }
 
 bool softmax_ends(const Fuser *fuser, uint32_t at) {
+  enum { MOST_STEPS = 32 };
   const Instr *reduce = &fuser->body->instrs.at[at];
   return reduce->operands.n == 2 && is_softmax(fuser, reduce) &&
-         divides(fuser, at, before_widening(fuser, reduce->operands.at[0]));
+         divides(fuser, at, before_widening(fuser, reduce->operands.at[0]), MOST_STEPS);
 }
 
 bool softmax_leans(const Fuser *fuser, uint32_t at) {
