@@ -209,6 +209,25 @@ Str module_header(const Module *module, const char *key) {
   return STR("");
 }
 
+void module_mark_donated(const Module *module, const char *key, bool *donated) {
+  Str text = module_header(module, key);
+  uint32_t n = module_entry(module)->params.n;
+  for (size_t open = str_find(text, '('); open < text.n;
+       open += 1 + str_find(str_sub(text, open + 1, text.n), '(')) {
+    size_t comma = open + str_find(str_sub(text, open, text.n), ',');
+    int64_t parameter;
+    if (str_to_int(str_trim(str_sub(text, open + 1, comma)), &parameter) && parameter >= 0 && parameter < n)
+      donated[parameter] = true;
+  }
+}
+
+const bool *module_donated(Arena *arena, const Module *module) {
+  bool *donated = ARENA_ARRAY(arena, bool, module_entry(module)->params.n + 1);
+  module_mark_donated(module, "input_output_alias", donated);
+  module_mark_donated(module, "buffer_donor", donated);
+  return donated;
+}
+
 bool module_is_scheduled(const Module *module) {
   return str_is(module_header(module, "is_scheduled"), "true");
 }

@@ -246,6 +246,11 @@ Comp *module_comp(const Module *module, uint32_t comp);
 Comp *module_entry(const Module *module);
 /* A key of the header line; empty where it is not there. */
 Str module_header(const Module *module, const char *key);
+/* Marks the parameters of the entry that a header key says are given up, whose memory the program may write
+ * over: `input_output_alias={ {1}: (0, {}, may-alias) }`, `buffer_donor={ (3, {}), (4, {}) }`. */
+void module_mark_donated(const Module *module, const char *key, bool *donated);
+/* By parameter of the entry: whether either key says so. Lives in `arena`. */
+const bool *module_donated(Arena *arena, const Module *module);
 /* Whether the text says that a compiler scheduled it. */
 bool module_is_scheduled(const Module *module);
 /* Makes instructions' names unique over the whole module, as XLA's are: one whose name another computation

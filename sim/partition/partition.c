@@ -85,16 +85,6 @@ static ShardedValue *entry_params(Spmd *spmd, const Comp *flat) {
   return params;
 }
 
-/* Whether a parameter's memory is an output's: input_output_alias={ {}: (3, {}) }, buffer_donor={ (3, {}) }.
- */
-static bool is_donated(Spmd *spmd, int64_t parameter) {
-  Str sought = str_printf(spmd->scratch, "(%ld,", (long)parameter);
-  Str alias = module_header(spmd->flat, "input_output_alias"),
-      donor = module_header(spmd->flat, "buffer_donor");
-  return memmem(alias.at, alias.n, sought.at, sought.n) != NULL ||
-         memmem(donor.at, donor.n, sought.at, sought.n) != NULL;
-}
-
 /* The instruction whose memory a value has. */
 static uint32_t memory_of(const Spmd *spmd, uint32_t instr) {
   while (spmd_instr(spmd, instr)->op == OP_RESHAPE || spmd_instr(spmd, instr)->op == OP_BITCAST)
@@ -106,11 +96,12 @@ static uint32_t memory_of(const Spmd *spmd, uint32_t instr) {
  * donate it, or of an output before it is copied, as XLA copies it. */
 static void copy_shared(Spmd *spmd, ShardedValue *outputs) {
   bool *given = ARENA_ARRAY(spmd->scratch, bool, module_comp(spmd->module, spmd->frame->comp)->instrs.n);
+  const bool *donated = module_donated(spmd->scratch, spmd->flat);
   for (uint32_t i = 0; i < outputs->n; i++) {
     Sharded *output = &outputs->at[i];
     uint32_t memory = memory_of(spmd, output->instr);
     const Instr *made = spmd_instr(spmd, memory);
-    bool kept = made->op == OP_PARAMETER && !is_donated(spmd, made->parameter);
+    bool kept = made->op == OP_PARAMETER && !donated[made->parameter];
     bool taken = kept || given[memory];
     given[memory] = true;
     if (taken) output->instr = spmd_add(spmd, OP_COPY, spmd_shape(spmd, output->instr), &output->instr, 1);

@@ -269,26 +269,33 @@ Str order_text(Arena *arena, const Shape *laid) {
   return buf_str(&text);
 }
 
+/* What a user wants of a copy, its operand `k`; empty where it is not for it. */
+static Str user_reason(Arena *arena, const Instr *user, uint32_t k, const Shape *copy, bool relays) {
+  bool updates = user->op == OP_DYNAMIC_UPDATE_SLICE || user->op == OP_SCATTER;
+  if (relays && user->op != OP_TUPLE)
+    return str_printf(arena, "%s %.*s wants %.*s", op_text(user->op), STR_ARG(user->name),
+                      STR_ARG(order_text(arena, copy)));
+  if (!relays && user->op == OP_ALL_GATHER)
+    return str_printf(arena, "kernels of products carry on %.*s, and pass on what it sends",
+                      STR_ARG(user->name));
+  if (!relays && updates && k == 0)
+    return str_printf(arena, "%.*s writes over it, and what is copied is still needed", STR_ARG(user->name));
+  return (Str){0};
+}
+
 Str copy_reason(Arena *arena, const Module *module, uint32_t comp, uint32_t copy) {
   const Comp *body = module_comp(module, comp);
   const Instr *instr = &body->instrs.at[copy];
   bool relays = is_relayout(module, comp, instr);
   if (instr->op != OP_COPY) return (Str){0};
-  Str order = order_text(arena, instr->shape);
   for (uint32_t i = copy + 1; i < body->instrs.n; i++) {
     const Instr *user = &body->instrs.at[i];
     for (uint32_t k = 0; k < user->operands.n; k++) {
-      if (user->operands.at[k] == copy && user->op == OP_ALL_GATHER && !relays)
-        return str_printf(arena, "kernels of products carry on %.*s, and pass on what it sends",
-                          STR_ARG(user->name));
-      bool updates = user->op == OP_DYNAMIC_UPDATE_SLICE || user->op == OP_SCATTER;
-      if (user->operands.at[k] == copy && k == 0 && updates && !relays)
-        return str_printf(arena, "%.*s writes over it, and what is copied is still needed",
-                          STR_ARG(user->name));
-      if (user->operands.at[k] == copy && user->op != OP_TUPLE && relays)
-        return str_printf(arena, "%s %.*s wants %.*s", op_text(user->op), STR_ARG(user->name),
-                          STR_ARG(order));
+      if (user->operands.at[k] != copy) continue;
+      Str reason = user_reason(arena, user, k, instr->shape, relays);
+      if (reason.n > 0) return reason;
     }
   }
-  return relays ? str_printf(arena, "the program's result lies in %.*s", STR_ARG(order)) : (Str){0};
+  if (!relays) return (Str){0};
+  return str_printf(arena, "the program's result lies in %.*s", STR_ARG(order_text(arena, instr->shape)));
 }

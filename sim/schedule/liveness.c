@@ -368,19 +368,14 @@ static void mark_aliases(const Module *module, uint32_t n_outputs, bool *donated
 }
 
 /* Marks an output of its size for each parameter that is given up: `buffer_donor={ (3, {}), (4, {}) }`. */
-static void mark_donors(const Module *module, const Shape *const *outputs, uint32_t n_outputs,
+static void mark_donors(Arena *arena, const Module *module, const Shape *const *outputs, uint32_t n_outputs,
                         bool *donated) {
   const Comp *entry = module_entry(module);
-  Str text = module_header(module, "buffer_donor");
-  for (size_t open = str_find(text, '('); open < text.n;
-       open += 1 + str_find(str_sub(text, open + 1, text.n), '(')) {
-    size_t comma = open + str_find(str_sub(text, open, text.n), ',');
-    int64_t param;
-    if (!str_to_int(str_trim(str_sub(text, open + 1, comma)), &param) || param < 0 ||
-        param >= entry->params.n)
-      continue;
-    const Shape *given = entry->instrs.at[entry->params.at[param]].shape;
-    for (uint32_t i = 0; i < n_outputs; i++) {
+  bool *donors = ARENA_ARRAY(arena, bool, entry->params.n + 1);
+  module_mark_donated(module, "buffer_donor", donors);
+  for (uint32_t p = 0; p < entry->params.n; p++) {
+    const Shape *given = entry->instrs.at[entry->params.at[p]].shape;
+    for (uint32_t i = 0; i < n_outputs && donors[p]; i++) {
       if (donated[i] || !shape_is_array(given) || !shape_eq(given, outputs[i])) continue;
       donated[i] = true;
       break;
@@ -398,7 +393,7 @@ static const bool *find_donated(Arena *arena, const Module *module, const Shape 
   bool *donated = ARENA_ARRAY(arena, bool, *n + 1);
   for (uint32_t i = 0; i < *n; i++) shapes[i] = shape_is_tuple(whole) ? whole->parts[i] : whole;
   mark_aliases(module, *n, donated);
-  mark_donors(module, shapes, *n, donated);
+  mark_donors(arena, module, shapes, *n, donated);
   *outputs = shapes;
   return donated;
 }

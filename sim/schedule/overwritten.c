@@ -7,17 +7,6 @@
 
 #include "sim/schedule/fuse.h"
 
-/* Marks the parameters in `input_output_alias={ {1}: (0, {}, may-alias) }`, `buffer_donor={ (3, {}) }`. */
-static void mark_given_up(Str header, bool *given_up, uint32_t n) {
-  for (size_t open = str_find(header, '('); open < header.n;
-       open += 1 + str_find(str_sub(header, open + 1, header.n), '(')) {
-    size_t comma = open + str_find(str_sub(header, open, header.n), ',');
-    int64_t parameter;
-    if (str_to_int(str_trim(str_sub(header, open + 1, comma)), &parameter) && parameter >= 0 && parameter < n)
-      given_up[parameter] = true;
-  }
-}
-
 typedef struct {
   uint32_t *named;     /* by instruction: what it is a name of; itself */
   uint32_t *last_read; /* by what is named: the last instruction that uses it */
@@ -37,9 +26,8 @@ static Uses uses_of(Arena *arena, const Module *module) {
 
 const bool *overwritten_parameters(Arena *arena, const Module *module) {
   const Comp *entry = module_entry(module);
-  bool *given_up = ARENA_ARRAY(arena, bool, entry->params.n + 1), *overwrites = NULL;
-  mark_given_up(module_header(module, "input_output_alias"), given_up, entry->params.n);
-  mark_given_up(module_header(module, "buffer_donor"), given_up, entry->params.n);
+  const bool *donated = module_donated(arena, module);
+  bool *overwrites = NULL;
   Uses uses = uses_of(arena, module);
   for (uint32_t i = 0; i < entry->instrs.n; i++) {
     const Instr *instr = &entry->instrs.at[i];
@@ -47,7 +35,7 @@ const bool *overwritten_parameters(Arena *arena, const Module *module) {
     uint32_t into = uses.named[instr->operands.at[0]];
     const Instr *parameter = &entry->instrs.at[into];
     if (parameter->op != OP_PARAMETER || instr->on_host) continue;
-    if (given_up[parameter->parameter] && uses.last_read[into] <= i) continue;
+    if (donated[parameter->parameter] && uses.last_read[into] <= i) continue;
     if (overwrites == NULL) overwrites = ARENA_ARRAY(arena, bool, entry->instrs.n);
     overwrites[i] = true;
   }
